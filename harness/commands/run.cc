@@ -14,6 +14,7 @@
 #include "harness/commands/plan_table.hh"
 #include "harness/commands/slurm_choice.hh"
 #include "harness/commands/topology_choice.hh"
+#include "harness/executors/allocation.hh"
 #include "harness/machine/network_threads.hh"
 #include "harness/plan/compute_costs.hh"
 #include "harness/plan/run_plan.hh"
@@ -88,6 +89,17 @@ void require_final_ids(const std::vector<Run>& runs) {
   }
 }
 
+// Throws InputError if a run needs machines of its own, and this process has none.
+void require_machines(const Experiment& experiment, const std::vector<Run>& runs) {
+  const bool needs_machines =
+      std::ranges::any_of(runs, [](const Run& run) { return run.mode == Mode::cluster; });
+  if (needs_machines && !Allocation::find())
+    throw InputError(
+        {experiment.file, ""},
+        "has runs of mode \"cluster\", which need a machine for each worker; add --executor slurm, or start "
+        "this command in a job of Slurm");
+}
+
 int finish(SweepResult result) {
   if (!result.digests.empty()) fmt::print("{}", text_report(report_of(std::move(result.digests))));
   return result.all_well ? 0 : 1;
@@ -129,6 +141,7 @@ int run(const RunOptions& options, const std::vector<std::string>& arguments) {
                              .detach = options.slurm.detach};
     return finish(run_on_slurm(runs, std::move(kept), sweep, slurm, *stop));
   }
+  require_machines(experiment, runs);
   bool needs_sandbox = false;
   for (std::size_t i = 0; i < runs.size(); ++i)
     needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);

@@ -39,6 +39,8 @@ struct WorkerCommand {
   // Runs instead of a worker program, so that `command` and `input` have no meaning. The log receives its
   // output and errors.
   std::optional<ScriptCommand> script = {};
+  // What the command line begins with, to start the worker on another machine (allocation.hh).
+  std::vector<std::string> launcher = {};
 };
 
 struct Job {

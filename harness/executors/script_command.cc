@@ -53,14 +53,16 @@ std::int64_t seed_of(const Run& run) {
 std::vector<std::pair<std::string, std::string>> environment_of(const Run& run, std::int64_t rank,
                                                                 const netem::Host& host,
                                                                 const Meeting& meeting,
+                                                                const std::string& network_interface,
                                                                 const fs::path& reports) {
-  auto out = launch_environment({.rank = rank,
-                                 .world_size = run.workers,
-                                 .master_address = meeting.address,
-                                 .master_port = meeting.port,
-                                 .interface = host.network_namespace ? "eth0" : "lo",
-                                 .gpus = visible_gpus(),
-                                 .user_limits_threads = variable("OMP_NUM_THREADS").has_value()});
+  auto out =
+      launch_environment({.rank = rank,
+                          .world_size = run.workers,
+                          .master_address = meeting.address,
+                          .master_port = meeting.port,
+                          .interface = network_interface,
+                          .gpus = run.mode == Mode::cluster ? std::vector<std::string>() : visible_gpus(),
+                          .user_limits_threads = variable("OMP_NUM_THREADS").has_value()});
   out.emplace_back("THINPIPE_TOPOLOGY", run.setting->topology.name);
   out.emplace_back("THINPIPE_HOST", host.name);
   out.emplace_back("THINPIPE_OPTIONS", run.external_trainer.options.dump());
@@ -86,7 +88,8 @@ Meeting meeting_at(const netem::Host& host) {
 }
 
 WorkerCommand script_worker(const Run& run, std::int64_t rank, const netem::Host& host,
-                            const Meeting& meeting, const fs::path& run_folder) {
+                            const Meeting& meeting, const std::string& network_interface,
+                            const fs::path& run_folder) {
   const fs::path reports = run_folder / fmt::format("reports-{}", rank);
   return {.rank = rank,
           .command = {},
@@ -95,7 +98,7 @@ WorkerCommand script_worker(const Run& run, std::int64_t rank, const netem::Host
           .before_exec = [&host] { host.enter(); },
           .script = ScriptCommand{
               .arguments = arguments_of_command(run.external_trainer, rank, run.workers, seed_of(run)),
-              .environment = environment_of(run, rank, host, meeting, reports),
+              .environment = environment_of(run, rank, host, meeting, network_interface, reports),
               .working_directory = run.folder,
               .reports = reports}};
 }

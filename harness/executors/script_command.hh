@@ -24,8 +24,9 @@ struct Meeting {
 Meeting meeting_at(const netem::Host& host);
 
 // Returns the command that starts a rank of a run whose trainer is a command. Its log and its pipe for reports go
-// to the run's folder. `run` and `host` must outlive it.
+// to the run's folder. `network_interface`: of the host. `run` and `host` must outlive it.
 WorkerCommand script_worker(const Run& run, std::int64_t rank, const netem::Host& host,
-                            const Meeting& meeting, const std::filesystem::path& run_folder);
+                            const Meeting& meeting, const std::string& network_interface,
+                            const std::filesystem::path& run_folder);
 
 }  // namespace thinpipe

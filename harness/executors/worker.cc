@@ -6,6 +6,7 @@
 #include <boost/asio/error.hpp>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -37,8 +38,14 @@ void prepare_script(const WorkerCommand& command) {
   system_call("lower the priority", ::setpriority(PRIO_PROCESS, 0, lowest_priority));
 }
 
+std::vector<std::string> launched(const WorkerCommand& command, const std::vector<std::string>& arguments) {
+  std::vector<std::string> out = command.launcher;
+  out.insert(out.end(), arguments.begin(), arguments.end());
+  return out;
+}
+
 ChildProcess start_script(const WorkerCommand& command, const FileDescriptor& output) {
-  return ChildProcess({.arguments = command.script->arguments,
+  return ChildProcess({.arguments = launched(command, command.script->arguments),
                        .standard_output = output.get(),
                        .standard_error = output.get(),
                        .environment = command.script->environment,
@@ -54,7 +61,7 @@ std::vector<std::string> command_line(const std::string& trainer, const WorkerCo
 ChildProcess start(const std::string& trainer, const WorkerCommand& command, const FileDescriptor& reports) {
   if (command.script) return start_script(command, reports);
   const FileDescriptor log = open_log(command);
-  return ChildProcess({.arguments = command_line(trainer, command),
+  return ChildProcess({.arguments = launched(command, command_line(trainer, command)),
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
                        .before_exec = [&command] { prepare(command); }});
@@ -74,7 +81,17 @@ Worker::Worker(boost::asio::io_context& loop, const std::string& trainer, const 
 }
 
 Worker::~Worker() {
-  if (!exit_status_) kill_descendants();
+  if (exit_status_) return;
+  if (!command_.launcher.empty()) end_launched();
+  kill_descendants();
+}
+
+// A launcher that is killed leaves its program running on the other machine.
+void Worker::end_launched() const {
+  constexpr int grace_ms = 5000;
+  process_.signal(SIGTERM);
+  ::pollfd ended{.fd = process_.pidfd().get(), .events = POLLIN, .revents = 0};
+  ::poll(&ended, 1, grace_ms);
 }
 
 void Worker::watch(LineSplitter::OnLine on_line, std::function<void()> on_end) {

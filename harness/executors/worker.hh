@@ -48,6 +48,7 @@ class Worker {
   void take(std::string_view bytes);
   void drain();
 
+  void end_launched() const;
   // Kills what is left of a script's process group.
   void kill_descendants() const;
 

@@ -67,7 +67,7 @@ WorkerCommand WorkerInputs::converging() const {
       input, record_text(to_json(ConvergeFile{.log_level = log_level_,
                                               .initial_weights = initial_weights_,
                                               .communication_trace = (folder_ / trace_file_name).string(),
-                                              .reduction_tree = run_.reduction_tree,
+                                              .reduction_tree = reduction_tree_,
                                               .config = run_.training->config})));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
 }
@@ -77,7 +77,7 @@ GroupOptions WorkerInputs::group_options(std::int64_t rank, const netem::Host& h
           .world_size = static_cast<int>(run_.workers),
           .address = host.address,
           .rendezvous_directory = rendezvous().string(),
-          .reduction_tree = run_.reduction_tree};
+          .reduction_tree = reduction_tree_};
 }
 
 WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, const char* command,

@@ -18,7 +18,10 @@ class WorkerInputs {
  public:
   // `run` must outlive this. Files go to `folder`.
   WorkerInputs(const Run& run, std::filesystem::path folder, std::string log_level)
-      : run_(run), folder_(std::move(folder)), log_level_(std::move(log_level)) {}
+      : run_(run),
+        folder_(std::move(folder)),
+        log_level_(std::move(log_level)),
+        reduction_tree_(run.reduction_tree) {}
 
   // The folders in which workers find each other and keep checkpoints; they exist only during the run.
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
@@ -27,6 +30,8 @@ class WorkerInputs {
   // Sets the file of the weights from which training starts; by default they are random.
   void start_from(std::string weights) { initial_weights_ = std::move(weights); }
   const std::optional<std::string>& initial_weights() const { return initial_weights_; }
+  // Sets the reduction tree of the workers; by default it is the run's.
+  void use_tree(std::vector<int> tree) { reduction_tree_ = std::move(tree); }
 
   // Each of these functions writes a worker's file and returns its command. `host` must outlive the command.
   //
@@ -51,6 +56,7 @@ class WorkerInputs {
   std::filesystem::path folder_;
   std::string log_level_;
   std::optional<std::string> initial_weights_;
+  std::vector<int> reduction_tree_;
 };
 
 }  // namespace thinpipe

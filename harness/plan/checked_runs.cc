@@ -134,11 +134,12 @@ class Checks {
 
   void check_mode(const Run& run, std::size_t point) {
     const Json& plan = run.training->plan;
-    if (run.mode == Mode::live || plan.is_null() || !plan.value("senses_network", false)) return;
+    if (run.trains_in_real_time() || plan.is_null() || !plan.value("senses_network", false)) return;
     throw InputError(
         points_[point].place_of("/synchroniser/name"),
-        fmt::format("{} works only in mode \"live\": what it sends depends on the network that it meets",
-                    run.training->config.at("synchroniser").at("name").dump()));
+        fmt::format(
+            "{} works only in mode \"live\" or \"cluster\": what it sends depends on the network that it meets",
+            run.training->config.at("synchroniser").at("name").dump()));
   }
 
   void check_hook(const Run& run, std::size_t point) {

@@ -79,8 +79,9 @@ void ControllerOptions::visit(auto& field) {
         Rule{.effect = "live: train over the emulated network and measure times; converge: train all workers "
                        "in one process, without network and times, to find a method's effect on learning; "
                        "replay: repeat the communication of a converge run over the emulated network and "
-                       "measure times; simulate: calculate these times from a model of the network",
-             .one_of = {"live", "converge", "replay", "simulate"}});
+                       "measure times; simulate: calculate these times from a model of the network; cluster: "
+                       "train with each worker on a machine of its own, over the real network",
+             .one_of = {"live", "converge", "replay", "simulate", "cluster"}});
   field("topology", topology,
         Rule{.effect = "the network: name of a shipped topology, or path of a .json file relative to the "
                        "experiment's folder",

@@ -77,7 +77,8 @@ double predict_iteration_s(const Json& plan, double compute_s, double exchange_s
 }
 
 std::optional<double> predict_exchange_s(const Run& run) {
-  if (run.external_trainer.method) return std::nullopt;
+  // A real network is unknown before it is measured.
+  if (run.external_trainer.method || run.mode == Mode::cluster) return std::nullopt;
   const auto exchange = predict_exchange(run);
   return exchange ? exchange->time_s : 0;
 }

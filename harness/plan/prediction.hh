@@ -35,7 +35,7 @@ struct MeasuredWork {
 };
 
 // Returns the lower bound on the exchange time per iteration; nullopt for an external trainer with its own
-// method.
+// method, and over a real network.
 std::optional<double> predict_exchange_s(const Run& run);
 
 // Returns an iteration's time with this exchange and the measured work. The communication thread encodes and

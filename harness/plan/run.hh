@@ -30,6 +30,7 @@ enum class Mode {
   converge,  // trains with all workers in one process, without network and times
   replay,    // repeats a convergence run's communication over an emulated network, and measures times
   simulate,  // computes these times from a model of the network
+  cluster,   // trains with one process per worker on machines of their own, over the real network
 };
 
 // The configuration of a run except the trainer's part. Runs that differ only in that part share it.
@@ -54,6 +55,8 @@ struct Run {
   std::vector<InputError> missing = {};
 
   Mode mode = Mode::live;
+  // Whether its processes train and communicate, so that their times are measured.
+  bool trains_in_real_time() const { return mode == Mode::live || mode == Mode::cluster; }
   netem::Schedule schedule;  // the network's changes during the run; places are in the user's file
   std::int64_t workers = 0;
   std::vector<netem::CrossFlow> cross_traffic;

@@ -95,10 +95,25 @@ void read_faults(const Given& given, Setting& setting, Run& run) {
   }
 }
 
+// Only a cluster's hosts are machines.
+void check_kind(const netem::Topology& topology, const std::string& mode, const Place& place) {
+  const bool is_cluster = topology.kind == netem::TopologyKind::cluster;
+  if (is_cluster == (mode == "cluster")) return;
+  throw InputError(
+      place, is_cluster
+                 ? fmt::format("the topology \"{}\" is of kind \"cluster\", which works only in mode "
+                               "\"cluster\"; name another topology, or change the mode",
+                               topology.name)
+                 : fmt::format("must be of kind \"cluster\" in mode \"cluster\", whose network is real, "
+                               "but \"{}\" is of kind \"{}\"; name one such as \"cluster-4\"",
+                               topology.name, netem::name_of(topology.kind)));
+}
+
 void read_network_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   const ControllerOptions& options = given.options;
   netem::Topology& topology = setting.topology;
   topology = topologies.load(options.topology, given.place_of("topology"));
+  check_kind(topology, options.mode, given.place_of("topology"));
   if (options.bottleneck) apply_bottleneck(topology, *options.bottleneck, given.place_of("bottleneck"));
   const auto hosts = static_cast<std::int64_t>(topology.hosts.size());
   run.workers = options.workers.value_or(hosts);
@@ -216,6 +231,12 @@ void read_command(const Given& given, const std::filesystem::path& folder, Setti
   check_command_can(run, given);
 }
 
+void read_trainer(const Given& given, const Topologies& topologies, Setting& setting, Run& run) {
+  if (!given.options.trainer) return;
+  const auto read = given.options.trainer->is_command() ? read_command : read_program;
+  read(given, topologies.folder(), setting, run);
+}
+
 constexpr const char* machine_refusal =
     "works only in mode \"simulate\": the workers of other modes run on this machine; remove it";
 
@@ -229,9 +250,29 @@ void read_live_part(const Given& given, Topologies& topologies, Setting& setting
   read_changes(given, topologies, setting, run);
   read_cross_traffic(given, setting, run);
   read_faults(given, setting, run);
-  if (!given.options.trainer) return;
-  const auto read_trainer = given.options.trainer->is_command() ? read_command : read_program;
-  read_trainer(given, topologies.folder(), setting, run);
+  read_trainer(given, topologies, setting, run);
+}
+
+// Refuses what needs an emulated network or the workers' own processes, which are on other machines.
+void read_cluster_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
+  run.mode = Mode::cluster;
+  for (const char* key : {"bottleneck", "network_events", "rate_trace", "cross_traffic"})
+    given.refuse(key, "does not work in mode \"cluster\", whose network is real; remove it");
+  given.refuse(
+      "compute_profile",
+      "works only in modes \"replay\" and \"simulate\": the workers of a cluster compute themselves; "
+      "remove it");
+  given.refuse("machine", machine_refusal);
+  read_network_part(given, topologies, setting, run);
+  read_faults(given, setting, run);
+  for (const WorkerEvent& event : run.worker_events) {
+    if (!event.slowdown)
+      throw InputError(
+          event.place / "action",
+          "does not work in mode \"cluster\": the worker is on another machine; remove it, or use a "
+          "\"slowdown\"");
+  }
+  read_trainer(given, topologies, setting, run);
 }
 
 void read_profile(const Given& given, const std::filesystem::path& folder, Setting& setting, Run& run) {
@@ -270,10 +311,10 @@ void read_machine(const Given& given, const std::filesystem::path& folder, Setti
   const Place place = given.place_of("machine");
   const Place costs_place = shorthand_place(given.object.get("machine"), place, MachineOptions::shorthand);
   setting.config["machine"] = write_options(*run.machine);
-  if (run.machine->costs == measured_costs && setting.topology.kind == netem::TopologyKind::loopback) {
+  if (run.machine->costs == measured_costs && !setting.topology.is_emulated()) {
     throw InputError(
         costs_place,
-        "cannot be \"measured\" over a loopback topology, which emulates no network; name another "
+        "cannot be \"measured\" over a topology of kind loopback, which emulates no network; name another "
         "topology, or set \"free\" or the path of a measured machine's file");
   }
   if (!run.machine->reads_file()) return;
@@ -344,6 +385,8 @@ Run read_controller_part(const Json& controller_part, Topologies& topologies) {
   const Given given{object, read_harness_options(object)};
   if (given.options.mode == "live") {
     read_live_part(given, topologies, setting, run);
+  } else if (given.options.mode == "cluster") {
+    read_cluster_part(given, topologies, setting, run);
   } else if (given.options.mode == "converge") {
     read_convergence_part(given, setting, run);
   } else {
@@ -352,7 +395,7 @@ Run read_controller_part(const Json& controller_part, Topologies& topologies) {
   const bool measures_costs = run.machine && run.machine->costs == measured_costs;
   const bool measures =
       run.is_replay() ? run.mode == Mode::replay || !run.profile || measures_costs : run.mode == Mode::live;
-  run.needs_network = measures && setting.topology.kind != netem::TopologyKind::loopback;
+  run.needs_network = measures && setting.topology.is_emulated();
   run.setting = std::make_shared<const Setting>(std::move(setting));
   return run;
 }

@@ -394,6 +394,7 @@ Json write_part(const Part& part) {
 template Json write_part(const std::optional<record::Failure>&);
 template Json write_part(const std::optional<record::IterationTime>&);
 template Json write_part(const record::Prediction&);
+template Json write_part(const record::Fidelity&);
 
 template std::optional<record::IdleCores> parse_part(const Json&, const std::string&);
 template std::optional<record::CpuPressure> parse_part(const Json&, const std::string&);

@@ -311,6 +311,38 @@ struct Fidelity {
   bool operator==(const Fidelity&) const = default;
 };
 
+struct ClusterNode {
+  std::string host = {};  // its name in the topology
+  std::string node = {};  // the machine's own name
+  std::string network_interface = {};
+  std::string address = {};
+  OrNull<double> connected_bit_per_s = {};
+
+  bool operator==(const ClusterNode&) const = default;
+};
+
+// Between each two workers, by [from][to]; 0 from a worker to itself.
+struct MeasuredRates {
+  std::int64_t pairs_at_a_time = 1;
+  std::vector<std::vector<double>> bit_per_s = {};
+  std::vector<std::vector<double>> round_trips_s = {};
+
+  bool operator==(const MeasuredRates&) const = default;
+};
+
+// The real network of a run on several machines.
+struct Cluster {
+  std::vector<ClusterNode> nodes = {};  // by rank
+  MeasuredRates before = {};
+  OrNull<MeasuredRates> after =
+      {};  // null if the run was not completed, or the network could not be measured again
+  OrNull<double> largest_change = {};  // of a pair's rate, relative to before
+  std::vector<std::vector<std::int64_t>> islands = {};
+  std::vector<std::int64_t> reduction_tree = {};
+
+  bool operator==(const Cluster&) const = default;
+};
+
 }  // namespace record
 
 struct Record {
@@ -356,6 +388,7 @@ struct Record {
   OrMissing<std::vector<record::Restart>> restarts = {};
   OrMissing<OrNull<record::Replay>> replay = {};
   OrNull<record::Fidelity> fidelity = {};
+  OrMissing<record::Cluster> cluster = {};
   OrMissing<std::vector<std::string>> warnings = {};
   // Members that only later versions know, by their places, such as "/curve/0/later".
   Json others = Json::object();

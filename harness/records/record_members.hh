@@ -30,6 +30,7 @@ inline constexpr Allowed positive_share{.above = 0, .at_most = 1};
 inline constexpr Allowed share{.at_least = 0, .at_most = 1};
 inline constexpr Allowed count{.at_least = 0, .at_most = 0x1p53};
 inline constexpr Allowed count_from_one{.at_least = 1, .at_most = 0x1p53};
+inline constexpr Allowed parent{.at_least = -1, .at_most = 0x1p53};
 inline constexpr Allowed run_id{.is_run_id = true};
 
 template <std::size_t size>
@@ -37,7 +38,8 @@ constexpr Allowed one_of(const std::array<std::string_view, size>& names) {
   return {.one_of = names};
 }
 inline constexpr std::array<std::string_view, 3> statuses = {"completed", "failed", "interrupted"};
-inline constexpr std::array<std::string_view, 4> modes = {"live", "converge", "replay", "simulate"};
+inline constexpr std::array<std::string_view, 5> modes = {"live", "converge", "replay", "simulate",
+                                                          "cluster"};
 inline constexpr std::array<std::string_view, 2> clocks = {"train", "wall"};
 inline constexpr std::array<std::string_view, 2> change_sources = {"event", "trace"};
 inline constexpr std::array<std::string_view, 2> link_states = {"up", "down"};
@@ -45,7 +47,7 @@ inline constexpr std::array<std::string_view, 3> worker_actions = {"kill", "paus
 inline constexpr std::array<std::string_view, 2> pretraining_sources = {"measured", "profile"};
 inline constexpr std::array<std::string_view, 2> profile_origins = {"measured", "estimated"};
 inline constexpr std::array<std::string_view, 2> compute_emulations = {"busy", "sleep"};
-inline constexpr std::array<std::string_view, 3> verdicts = {"faithful", "degraded", "not judged"};
+inline constexpr std::array<std::string_view, 4> verdicts = {"faithful", "degraded", "not judged", "real"};
 
 // A struct that is read or written.
 template <class T, class Part>
@@ -283,6 +285,29 @@ void visit(auto& members, Is<Fidelity> auto& fidelity) {
   members.required("checks", fidelity.checks);
 }
 
+void visit(auto& members, Is<ClusterNode> auto& node) {
+  members.required("host", node.host);
+  members.required("node", node.node);
+  members.required("network_interface", node.network_interface);
+  members.required("address", node.address);
+  members.required("connected_bit_per_s", node.connected_bit_per_s, amount);
+}
+
+void visit(auto& members, Is<MeasuredRates> auto& rates) {
+  members.required("pairs_at_a_time", rates.pairs_at_a_time, count_from_one);
+  members.required("bit_per_s", rates.bit_per_s, amount);
+  members.required("round_trips_s", rates.round_trips_s, amount);
+}
+
+void visit(auto& members, Is<Cluster> auto& cluster) {
+  members.required("nodes", cluster.nodes);
+  members.required("before", cluster.before);
+  members.required("after", cluster.after);
+  members.required("largest_change", cluster.largest_change, amount);
+  members.required("islands", cluster.islands, count);
+  members.required("reduction_tree", cluster.reduction_tree, parent);
+}
+
 void visit(auto& members, Is<RecordedLink> auto& link) {
   members.required("between", link.between);
   members.optional("bottleneck", link.bottleneck);
@@ -329,6 +354,7 @@ void visit(auto& members, Is<Record> auto& record) {
   members.optional("restarts", record.restarts);
   members.optional("replay", record.replay);
   members.required("fidelity", record.fidelity);
+  members.optional("cluster", record.cluster);
   members.optional("warnings", record.warnings);
 }
 

@@ -1,6 +1,7 @@
 #include "harness/reports/digest.hh"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include <fmt/format.h>
@@ -215,8 +216,29 @@ std::string hardware(const Record& record) {
   return out;
 }
 
+// Returns the interface of a run's machines, and the range of the rates between them.
+std::string real_network(const record::Cluster& cluster) {
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (std::size_t from = 0; from < cluster.before.bit_per_s.size(); ++from) {
+    for (std::size_t to = 0; to < cluster.before.bit_per_s[from].size(); ++to) {
+      if (from == to) continue;
+      least = std::min(least, cluster.before.bit_per_s[from][to]);
+      most = std::max(most, cluster.before.bit_per_s[from][to]);
+    }
+  }
+  const std::size_t machines = cluster.nodes.size();
+  if (machines < 2) return "one machine";
+  std::string out = fmt::format("{} machines, {}, {:.4g} to {:.4g} Mbit/s of payload", machines,
+                                cluster.nodes.front().network_interface, least / 1e6, most / 1e6);
+  if (cluster.largest_change)
+    out += fmt::format(", up to {:.2g} % off after training", 100 * *cluster.largest_change);
+  return out;
+}
+
 std::string network(const Record& record) {
   if (record.mode == "converge") return "none";
+  if (record.cluster) return real_network(*record.cluster);
   const std::string rate = text(record.config, "/bottleneck/rate");
   const std::string name = text(record.config, "/topology/name");
   return rate == unknown ? name : fmt::format("{}, bottleneck {}", name, rate);

@@ -182,7 +182,7 @@ void RecordBuilder::add_set_up(Record& record) const {
 }
 
 void RecordBuilder::add_training(Record& record) const {
-  if (run_.mode == Mode::live) record.train_time_s = measurements_.train_time_s();
+  if (run_.trains_in_real_time()) record.train_time_s = measurements_.train_time_s();
   record.iterations = measurements_.iterations();
   record.curve = measurements_.curve();
   record.traffic.payload_bytes_per_worker = measurements_.payload_bytes();
@@ -232,6 +232,7 @@ void RecordBuilder::add_network(Record& record, const NetworkReport& network) co
   if (!network.cross_traffic.empty())
     record.cross_traffic =
         parse_part<std::vector<record::CrossFlow>>(network.cross_traffic, "/cross_traffic");
+  record.cluster = network.cluster;
   record.fidelity = parse_part<std::optional<record::Fidelity>>(network.fidelity, "/fidelity");
   Json events = changes_;
   for (Json change : network.missed_changes) {

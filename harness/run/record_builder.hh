@@ -19,7 +19,7 @@ namespace thinpipe {
 // Returns the record's "status".
 const char* name_of(Outcome::Status status);
 
-// The emulated network's part of the record. The defaults are those of a run without a network.
+// The network's part of the record. The defaults are those of a run without a network.
 struct NetworkReport {
   Json idle_cores = nullptr;
   Json cpu_pressure = nullptr;
@@ -28,6 +28,7 @@ struct NetworkReport {
   std::map<std::string, std::optional<double>> utilisation = {};
   Json cross_traffic = Json::array();  // see LiveNetwork::cross_traffic()
   Json fidelity = nullptr;
+  std::optional<record::Cluster> cluster = {};  // of mode cluster
   Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/schedule_runner.hh
 };
 

@@ -14,6 +14,7 @@
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
+#include "harness/run/cluster_network.hh"
 #include "harness/run/fault_injector.hh"
 #include "harness/run/gpu_warning.hh"
 #include "harness/run/hold_warning.hh"
@@ -109,7 +110,11 @@ class RunInProgress {
       record_.set_machine(*machine_);
     }
     if (run_.mode == Mode::simulate) return simulate();
-    if (run_.mode != Mode::converge) build_network();
+    if (run_.mode == Mode::cluster) {
+      if (auto failed = measure_cluster()) return *failed;
+    } else if (run_.mode != Mode::converge) {
+      build_network();
+    }
     if (run_.mode == Mode::live) warn_of_gpus();
     Outcome outcome = attempt();
     while (restarts_.follow(outcome)) {
@@ -124,12 +129,14 @@ class RunInProgress {
       fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
+    if (cluster_ && outcome.status == Outcome::Status::completed)
+      cluster_->measure_after(context_.executor, context_.progress, context_.limits);
     if (outcome.status == Outcome::Status::completed && !run_.is_replay()) {
       const auto warning = warn_of_few_evaluations(measured().curve().size(), run_.training->config);
       if (warning && !measured().curve().empty())
         warn(*warning);  // a script without a curve has a warning of its own
     }
-    if (script_ && outcome.status == Outcome::Status::completed) {
+    if (script_ && network_ && outcome.status == Outcome::Status::completed) {
       for (const std::string& line : script_warnings(run_, *script_, network_->wire_bytes())) warn(line);
     }
     return outcome;
@@ -152,10 +159,21 @@ class RunInProgress {
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
+  // Returns how it ended if there is no network to train over.
+  std::optional<Outcome> measure_cluster() {
+    cluster_.emplace(run_, folder_, context_.log_level);
+    if (auto failed = cluster_->measure_before(context_.executor, context_.progress, context_.limits))
+      return failed;
+    inputs_.use_tree(cluster_->reduction_tree());
+    write_atomically(folder_ / "measured-topology.json", netem::to_json(cluster_->topology()).dump(2) + "\n");
+    log_->info("measured the network between {} machines; see measured-topology.json", run_.workers);
+    return std::nullopt;
+  }
+
   // Runs all workers to their end, from the start or from a checkpoint.
   Outcome attempt() {
     if (script_) {
-      meeting_ = meeting_at(network_->host(0));
+      meeting_ = meeting_at(host(0));
       script_->start(now_s());
     }
     fs::remove_all(inputs_.rendezvous());
@@ -192,11 +210,23 @@ class RunInProgress {
     for (const std::string& state : failure.worker_states) log_->info("state of a worker: {}", state);
   }
 
-  WorkerCommand worker(std::int64_t rank) {
-    const netem::Host& host = network_->host(rank);
-    if (script_) return script_worker(run_, rank, host, meeting_, folder_);
-    if (run_.mode == Mode::live) return inputs_.training(rank, host);
-    return inputs_.replaying(rank, host, record_.replayed()->trace_path(), profile_path_);
+  const netem::Host& host(std::int64_t rank) const {
+    return cluster_ ? cluster_->host(rank) : network_->host(rank);
+  }
+
+  std::string network_interface(std::int64_t rank) const {
+    if (cluster_) return cluster_->network_interface(rank);
+    return host(rank).network_namespace ? netem::host_interface : "lo";
+  }
+
+  WorkerCommand worker(std::int64_t rank) const {
+    if (run_.is_replay())
+      return inputs_.replaying(rank, host(rank), record_.replayed()->trace_path(), profile_path_);
+    WorkerCommand out =
+        script_ ? script_worker(run_, rank, host(rank), meeting_, network_interface(rank), folder_)
+                : inputs_.training(rank, host(rank));
+    if (cluster_) out.launcher = cluster_->launcher(rank);
+    return out;
   }
 
   // The curve is rank 0's.
@@ -377,6 +407,12 @@ class RunInProgress {
   }
 
   NetworkReport network_report() const {
+    if (cluster_) {
+      return {.wire_bytes = cluster_->wire_bytes(),
+              .utilisation = cluster_->utilisation(measured().train_time_s()),
+              .fidelity = cluster_->fidelity(),
+              .cluster = cluster_->report()};
+    }
     if (!network_) return {};
     const bool is_metered_throughout = run_.is_replay() || run_.runs_command();
     const double time_s = is_metered_throughout ? network_->measured_s() : measured().train_time_s();
@@ -408,6 +444,7 @@ class RunInProgress {
   Json fidelity_ = nullptr;               // stays null if no network is emulated
   FileDescriptor iterations_;
   std::optional<LiveNetwork> network_;
+  std::optional<ClusterNetwork> cluster_;
   std::optional<ScriptProgress> script_;  // if the workers run one
   Meeting meeting_;                       // of the script's processes
   FaultInjector faults_;

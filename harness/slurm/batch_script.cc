@@ -24,14 +24,14 @@ std::string quoted_for_shell(const std::string& word) {
 }
 
 std::string batch_script(const Submission& submission, const std::vector<std::string>& command,
-                         bool exclusive) {
+                         const TaskNeeds& needs) {
   std::string out = "#!/bin/bash\n# Each task of this array executes one run.\n";
   const auto option = [&out](const std::string& text) { out += "#SBATCH --" + text + "\n"; };
   option("job-name=" + submission.job_name);
   option(fmt::format("array=0-{}", submission.runs.size() - 1));
-  option("nodes=1");
-  option("ntasks=1");
-  if (exclusive) option("exclusive");
+  option(fmt::format("nodes={}", needs.nodes));
+  option("ntasks-per-node=1");
+  if (needs.exclusive) option("exclusive");
   option("requeue");  // after preemption, or if the node dies
   option("open-mode=append");
   option(fmt::format("signal=B:TERM@{}", warning_s));

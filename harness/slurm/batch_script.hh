@@ -1,6 +1,8 @@
 // The script that Slurm runs for a job array: each task executes one run of the experiment. Pure.
 #pragma once
 
+#include <compare>
+#include <cstdint>
 #include <filesystem>
 #include <string>
 #include <vector>
@@ -9,10 +11,17 @@
 
 namespace thinpipe {
 
-// Returns the script. `command`: `thinpipe run EXPERIMENT ...` for all runs. `exclusive`: no other job may run on
-// the nodes, where it would disturb an emulated network.
+// What each task of an array needs.
+struct TaskNeeds {
+  std::int64_t nodes = 1;
+  bool exclusive = false;  // no other job may run on the nodes, where it would disturb the run
+
+  auto operator<=>(const TaskNeeds&) const = default;
+};
+
+// Returns the script. `command`: `thinpipe run EXPERIMENT ...` for all runs.
 std::string batch_script(const Submission& submission, const std::vector<std::string>& command,
-                         bool exclusive);
+                         const TaskNeeds& needs);
 
 // Returns the options of sbatch that have paths: the tasks work in `directory`, and log beside the submission in
 // `results`, the experiment's own folder. Both are absolute.

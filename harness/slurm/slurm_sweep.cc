@@ -111,30 +111,37 @@ class SlurmSweep {
     look();
   }
 
-  // Returns the ids of the jobs.
+  // Only workers of mode "cluster" have machines of their own. A simulation disturbs nobody.
+  static TaskNeeds needs_of(const Run& run) {
+    return {.nodes = run.mode == Mode::cluster ? run.workers : 1, .exclusive = run.mode != Mode::simulate};
+  }
+
+  // Submits arrays of runs with the same needs. Returns the ids of the jobs.
   std::vector<std::string> submit_arrays(const std::vector<std::size_t>& chosen, std::size_t size,
                                          const std::vector<std::string>& further) {
+    std::map<TaskNeeds, std::vector<std::size_t>> alike;
+    for (const std::size_t i : chosen) alike[needs_of(runs_[i])].push_back(i);
     std::vector<std::string> jobs;
-    for (std::size_t begin = 0; begin < chosen.size(); begin += size) {
-      const std::size_t end = std::min(begin + size, chosen.size());
-      jobs.push_back(submit_array({chosen.begin() + begin, chosen.begin() + end}, further));
+    for (const auto& [needs, runs] : alike) {
+      for (std::size_t begin = 0; begin < runs.size(); begin += size) {
+        const std::size_t end = std::min(begin + size, runs.size());
+        jobs.push_back(submit_array({runs.begin() + begin, runs.begin() + end}, needs, further));
+      }
     }
     return jobs;
   }
 
-  std::string submit_array(const std::vector<std::size_t>& chosen, const std::vector<std::string>& further) {
+  std::string submit_array(const std::vector<std::size_t>& chosen, const TaskNeeds& needs,
+                           const std::vector<std::string>& further) {
     Submission submission = new_submission(sweep_.experiment);
-    bool exclusive = false;
-    for (const std::size_t i : chosen) {
+    for (const std::size_t i : chosen)
       submission.runs.push_back({.id = runs_[i].id, .label = runs_[i].label});
-      exclusive = exclusive || runs_[i].mode != Mode::simulate;
-    }
     std::vector<std::string> options = sbatch_paths(submission, results_, fs::current_path());
     options.insert(options.end(), further.begin(), further.end());
     options.insert(options.end(), options_.sbatch_options.begin(), options_.sbatch_options.end());
     write_submission(results_, submission);
     try {
-      const std::string job = slurm_.submit(batch_script(submission, options_.command, exclusive), options);
+      const std::string job = slurm_.submit(batch_script(submission, options_.command, needs), options);
       print_stderr("thinpipe: job {}: {} runs\n", job, chosen.size());
       return job;
     } catch (const Error&) {

@@ -51,6 +51,36 @@ TEST(Worker, LinesThatWaitWithItsEndAreHeardBeforeIt) {
   EXPECT_THAT(script.run(), testing::ElementsAre("one", "two", "the end"));
 }
 
+// Such as srun, which starts it on another machine.
+TEST(Worker, IsStartedByItsLauncher) {
+  const TemporaryFolder folder;
+  boost::asio::io_context loop;
+  std::vector<std::string> lines;
+  Worker worker(
+      loop, "/bin/echo",
+      {.command = "-n", .input = "here", .log = folder.path() / "log", .launcher = {"/usr/bin/env", "-i"}});
+  worker.watch([&](const std::string& line) { lines.push_back(line); }, [] {});
+  loop.run();
+  EXPECT_THAT(lines, testing::ElementsAre("here"));
+}
+
+// A launcher ends its program when it gets SIGTERM, and could not if it were killed.
+TEST(Worker, LetsItsLauncherEndTheProgram) {
+  const TemporaryFolder folder;
+  const std::filesystem::path ended = folder.path() / "ended";
+  const std::string launcher =
+      "trap 'touch " + ended.string() + "; exit' TERM; echo ready; while :; do sleep 0.02; done";
+  {
+    boost::asio::io_context loop;
+    Worker worker(
+        loop, "/bin/true",
+        {.command = "", .input = "", .log = folder.path() / "log", .launcher = {"/bin/sh", "-c", launcher}});
+    worker.watch([&](const std::string&) { loop.stop(); }, [] {});
+    loop.run();
+  }
+  EXPECT_TRUE(std::filesystem::exists(ended));
+}
+
 // More than its pipe holds at a time.
 TEST(Worker, ManyLinesAreHeardInOrder) {
   Script script("seq 100000");

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/temporary_folder.hh"
+#include "harness/plan/prediction.hh"
 #include "harness/plan/run_config.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/plan/run_labels.hh"
@@ -251,6 +252,33 @@ TEST(PlanRuns, RefusesWhatAModeCannotDo) {
               HasSubstr("/base/worker_events: works only in mode \"live\""));
   EXPECT_THAT(failure(R"({"base": {"mode": "converge", "topology": "pair"}})"),
               HasSubstr("/base/topology: does not work in mode \"converge\""));
+}
+
+TEST(PlanRuns, OfAClusterLeaveTheNetworkToItsMeasurement) {
+  const auto runs =
+      plan(R"({"base": {"mode": "cluster", "topology": "cluster-4", "collective": {"name": "auto"}}})");
+  ASSERT_EQ(runs.size(), 1);
+  EXPECT_EQ(runs[0].workers, 4);
+  EXPECT_EQ(runs[0].mode, Mode::cluster);
+  EXPECT_EQ(runs[0].collective, "island");
+  EXPECT_FALSE(runs[0].needs_network);
+  EXPECT_EQ(predict_exchange_s(runs[0]), std::nullopt);
+}
+
+TEST(PlanRuns, RefuseWhatARealNetworkCannotDo) {
+  EXPECT_THAT(
+      failure(R"({"base": {"topology": "cluster-4"}})"),
+      HasSubstr(
+          "/base/topology: the topology \"cluster-4\" is of kind \"cluster\", which works only in mode"));
+  EXPECT_THAT(failure(R"({"base": {"mode": "cluster", "topology": "pair"}})"),
+              HasSubstr("/base/topology: must be of kind \"cluster\" in mode \"cluster\""));
+  const auto refused = [](const std::string& further) {
+    return failure(R"({"base": {"mode": "cluster", "topology": "cluster-4", )" + further + "}}");
+  };
+  EXPECT_THAT(refused(R"("bottleneck": {"rate": "1 Gbit/s"})"), HasSubstr("whose network is real"));
+  EXPECT_THAT(refused(R"("compute_profile": "a40")"), HasSubstr("compute themselves"));
+  EXPECT_THAT(refused(R"("worker_events": [{"worker": 0, "action": "kill", "at_iteration": 1}])"),
+              HasSubstr("/base/worker_events/0/action: does not work in mode \"cluster\""));
 }
 
 TEST(PlanRuns, WritingADefaultOutDoesNotChangeTheIdentity) {

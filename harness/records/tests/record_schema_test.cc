@@ -104,6 +104,20 @@ std::vector<Json> various_records() {
   failed["fidelity"].update({{"directions", 4}, {"judged_directions", 3}});
   failed["config"]["targets"] = {0.5, {{"bits_per_byte", 2.5}}};
   failed["warnings"] = {"traffic bypassed the network"};
+  const Json rates = {{"pairs_at_a_time", 1},
+                      {"bit_per_s", {{0.0, 9e7}, {9e7, 0.0}}},
+                      {"round_trips_s", {{0.0, 0.001}, {0.001, 0.0}}}};
+  failed["cluster"] = {{"nodes",
+                        {{{"host", "w0"},
+                          {"node", "node-1"},
+                          {"network_interface", "eth0"},
+                          {"address", "10.0.0.1"},
+                          {"connected_bit_per_s", 1e9}}}},
+                       {"before", rates},
+                       {"after", rates},
+                       {"largest_change", 0.25},
+                       {"islands", {{0, 1}}},
+                       {"reduction_tree", {-1, 0}}};
   records.push_back(failed);
   records.push_back(scripted(failed));
   return records;

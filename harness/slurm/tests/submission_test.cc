@@ -79,8 +79,8 @@ TEST(TasksOfRuns, ARunThatSlurmForgotIsNotLive) {
 // The shell is asked what it makes of the script.
 TEST(BatchScript, EachTaskExecutesItsRunWithTheWordsAsTheyAre) {
   const std::string odd = "a 'quoted' \"word\" $HOME `id` \\ *\nnext";
-  const std::string script =
-      batch_script(submission_of({"aaaa", "bbbb", "cccc"}), {"/usr/bin/printf", "<%s>", "run", odd}, true);
+  const std::string script = batch_script(submission_of({"aaaa", "bbbb", "cccc"}),
+                                          {"/usr/bin/printf", "<%s>", "run", odd}, {.exclusive = true});
   EXPECT_THAT(script, HasSubstr("#SBATCH --array=0-2\n"));
   EXPECT_THAT(script, HasSubstr("#SBATCH --exclusive\n"));
   const Output output = run_program({"/usr/bin/env", "SLURM_ARRAY_TASK_ID=1", "bash", "-s"}, script);
@@ -89,7 +89,12 @@ TEST(BatchScript, EachTaskExecutesItsRunWithTheWordsAsTheyAre) {
 }
 
 TEST(BatchScript, SharesTheNodeOnlyIfAsked) {
-  EXPECT_EQ(batch_script(submission_of({"a"}), {"true"}, false).find("exclusive"), std::string::npos);
+  EXPECT_EQ(batch_script(submission_of({"a"}), {"true"}, {}).find("exclusive"), std::string::npos);
+}
+
+TEST(BatchScript, HasANodeForEachWorkerOnMachinesOfTheirOwn) {
+  EXPECT_THAT(batch_script(submission_of({"a"}), {"true"}, {}), HasSubstr("#SBATCH --nodes=1\n"));
+  EXPECT_THAT(batch_script(submission_of({"a"}), {"true"}, {.nodes = 4}), HasSubstr("#SBATCH --nodes=4\n"));
 }
 
 TEST(BatchScript, PathsAreLiteral) {

@@ -1,4 +1,7 @@
-"""A Slurm cluster of four nodes on this machine, as root, for tests: munge, slurmctld and four slurmd."""
+"""A Slurm cluster of four nodes on this machine, as root, for tests: munge, slurmctld and four slurmd.
+
+The nodes share this machine's network, or each is in a host of an emulated one (cluster_mode_test.py).
+"""
 
 from __future__ import annotations
 
@@ -36,24 +39,30 @@ def free_port() -> int:
 
 
 class Cluster:
-    """Runs while it is entered. `environment` lets Slurm's programs find it."""
+    """Runs while it is entered. `environment` lets Slurm's programs find it.
 
-    def __init__(self, configuration: str = "") -> None:
+    addresses: of the nodes, if they have a host each. The daemons of this object's own host are then those of the first
+    node; join() starts that of another.
+    """
+
+    def __init__(self, configuration: str = "", addresses: list[str] | None = None) -> None:
         self._further = configuration
+        self._addresses = addresses
         self._daemons: dict[str, subprocess.Popen] = {}
         self._folder: Path | None = None
         self.environment: dict[str, str] = {}
 
     def __enter__(self) -> Cluster:
-        self._folder = Path(tempfile.mkdtemp(prefix="thinpipe-slurm-"))
+        self._folder = Path(tempfile.mkdtemp(prefix="thinpipe-slurm-", dir="/var/tmp"))
         self._folder.chmod(0o755)
         try:
             self._start_munge()
             self._write_configuration()
             self.start("slurmctld")
-            for node in range(NODES):
+            for node in range(1 if self._addresses else NODES):
                 self.start(f"n{node}")
-            self.wait_until_idle()
+            if not self._addresses:
+                self.wait_until_idle()
         except BaseException:
             self.close()
             raise
@@ -98,6 +107,10 @@ class Cluster:
     def wait_until_idle(self) -> None:
         wait_for(lambda: self.call("sinfo", "--noheader", "--format=%T %D").split() == ["idle", str(NODES)], START_S)
 
+    @property
+    def folder(self) -> Path:
+        return self._folder
+
     def _start_munge(self) -> None:
         folder = self._folder / "munge"
         folder.mkdir()
@@ -117,13 +130,14 @@ class Cluster:
         folder = self._folder
         for name in ("state", *(f"spool-n{node}" for node in range(NODES))):
             (folder / name).mkdir()
+        addresses = self._addresses or ["localhost"] * NODES
         nodes = "\n".join(
-            f"NodeName=n{node} NodeHostname=localhost Port={free_port()} CPUs=1 RealMemory=2000 State=UNKNOWN"
-            for node in range(NODES)
+            f"NodeName=n{node} NodeHostname=localhost NodeAddr={address} Port={free_port()} CPUs=1 RealMemory=2000 State=UNKNOWN"
+            for node, address in enumerate(addresses)
         )
         (folder / "slurm.conf").write_text(f"""\
 ClusterName=test
-SlurmctldHost=localhost
+SlurmctldHost=localhost({addresses[0]})
 AuthType=auth/munge
 AuthInfo=socket={folder}/munge/socket
 SlurmUser=root

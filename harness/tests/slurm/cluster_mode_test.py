@@ -1,0 +1,186 @@
+"""Trains in mode "cluster" on a Slurm cluster whose nodes are the hosts of an emulated network.
+
+Usage: cluster_mode_test.py PATH/thinpipe
+Two sites of two nodes each, with 100 Mbit/s between them, give the same parameters as mode "live" over the same topology.
+Exits with 77 and the reason if there can be no cluster here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from cluster import NODES, Cluster, missing, wait_for
+
+PROGRAM = ""
+FOLDER = Path()
+START_S = 60
+END_S = 300
+
+SITES = {
+    "name": "two-sites",
+    "switches": ["left", "right"],
+    "hosts": {"w": NODES},
+    "links": [
+        {"between": ["w0..w1", "left"]},
+        {"between": ["w2..w3", "right"]},
+        {"between": ["left", "right"], "rate": "100 Mbit/s", "bottleneck": True},
+    ],
+}
+MACHINES = {"name": "four-machines", "kind": "cluster", "hosts": {"w": NODES}}
+METHODS = {
+    "dense": {"synchroniser": {"name": "dense"}},
+    "topk": {"synchroniser": {"name": "topk", "ratio": 0.1}},
+    "pactrain": {"synchroniser": {"name": "pactrain"}, "pruning": {"ratio": 0.5}},
+}
+
+
+def experiment(mode: str, topology: str) -> dict:
+    return {
+        "name": mode,
+        "base": {
+            "mode": mode,
+            "topology": topology,
+            "collective": {"name": "island"},
+            "model": {"name": "small_cnn"},
+            "dataset": {"name": "synthetic", "train_examples": 1024},
+            "pretraining": {"iterations": 0},
+            "training": {"batch_size_per_worker": 8, "evaluate_every_iterations": 16},
+        },
+        "sweep": {"method": METHODS},
+    }
+
+
+def write(name: str, content: dict) -> None:
+    (FOLDER / name).write_text(json.dumps(content), encoding="utf-8")
+
+
+def records(name: str) -> dict[str, dict]:
+    """Returns an experiment's records by their methods."""
+    files = (FOLDER / "results" / name).glob("*/run.json")
+    return {record["label"]: record for record in (json.loads(file.read_text()) for file in files)}
+
+
+class ClusterModeTest(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls) -> None:
+        cls.cluster = cls.enterClassContext(Cluster(addresses=addresses()))
+        (FOLDER / "slurm.conf").symlink_to(cls.cluster.folder / "slurm.conf")
+        cls.cluster.wait_until_idle()
+
+    def thinpipe(self, *arguments: str, status: int = 0) -> str:
+        ended = subprocess.run([PROGRAM, *arguments], cwd=FOLDER, env=self.cluster.environment, timeout=END_S,
+                               capture_output=True, text=True)
+        logs = "".join(file.read_text() for file in FOLDER.glob("results/*/slurm/*.log"))
+        self.assertEqual(ended.returncode, status, ended.stdout + ended.stderr + logs)
+        return ended.stdout + ended.stderr
+
+    def test_gives_the_parameters_of_the_emulated_network(self) -> None:
+        output = self.thinpipe("run", "cluster.json", "--executor", "slurm")
+        self.assertIn("3 of 3 runs ended", output)
+        emulated, real = records("live"), records("cluster")
+        self.assertEqual(set(real), set(METHODS))
+        for method, record in real.items():
+            self.assertEqual(record["status"], "completed", record["error"])
+            self.assertEqual(record["cluster"]["reduction_tree"], [-1, 0, 1, 2])
+            self.assertEqual(record["parameters_hash"], emulated[method]["parameters_hash"], method)
+            self.assertEqual(record["iterations"], emulated[method]["iterations"])
+            print(f"{method}: {1e3 * record['iteration_time_s']['mean']:.1f} ms per iteration, "
+                  f"{1e3 * emulated[method]['iteration_time_s']['mean']:.1f} ms emulated", file=sys.stderr)
+
+        network = real["dense"]["cluster"]
+        self.assertEqual([node["address"] for node in network["nodes"]], addresses())
+        self.assertEqual({node["network_interface"] for node in network["nodes"]}, {"eth0"})
+        self.assertEqual(network["islands"], [[0, 1], [2, 3]])
+        rate = network["before"]["bit_per_s"]
+        for near, far in ((0, 2), (1, 3), (2, 1), (3, 0)):
+            self.assertGreater(rate[near][far], 80e6)
+            self.assertLess(rate[near][far], 100e6)
+            self.assertGreater(network["before"]["round_trips_s"][near][far], 0)
+        self.assertEqual(real["dense"]["fidelity"]["verdict"], "real")
+        sent = real["dense"]["traffic"]["wire_bytes"]["w2->network"]
+        self.assertGreater(sent, real["dense"]["traffic"]["sent_bytes_per_worker"] / 2)
+
+    def test_the_measured_topology_can_be_emulated(self) -> None:
+        self.thinpipe("run", "cluster.json", "--executor", "slurm", "--only", "dense")
+        (run,) = [file.parent for file in FOLDER.glob("results/cluster/*/run.json")
+                  if json.loads(file.read_text())["label"] == "dense"]
+        write("again.json", experiment("live", str(run / "measured-topology.json")) | {"name": "again"})
+        self.assertIn("island0", self.thinpipe("plan", "again.json", "--only", "dense", "--json", "--no-measuring"))
+
+    def test_refuses_a_run_without_machines(self) -> None:
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+        ended = subprocess.run([PROGRAM, "run", "cluster.json", "--results", "none"], cwd=FOLDER, env=outside,
+                               capture_output=True, text=True)
+        self.assertEqual(ended.returncode, 2, ended.stderr)
+        self.assertIn("--executor slurm", ended.stderr)
+
+
+def addresses() -> list[str]:
+    return (FOLDER / "addresses").read_text().split()
+
+
+def be_a_node(rank: int) -> None:
+    """Runs the daemon of another node until the tests have ended."""
+    wait_for((FOLDER / "slurm.conf").exists, START_S)
+    environment = os.environ | {"SLURM_CONF": str((FOLDER / "slurm.conf").resolve())}
+    with (FOLDER / f"n{rank}.out").open("ab") as output:
+        daemon = subprocess.Popen(["/usr/sbin/slurmd", "-D", "-N", f"n{rank}"], env=environment,
+                                  stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+    while not (FOLDER / "ended").exists():
+        time.sleep(0.2)
+    daemon.terminate()
+    daemon.wait()
+
+
+def be_a_host() -> int:
+    """Is what each host of the emulated network runs: the first one the tests, the others a node."""
+    rank = int(os.environ["RANK"])
+    write_address(rank)
+    if rank > 0:
+        be_a_node(rank)
+        return 0
+    wait_for(lambda: len(list(FOLDER.glob("address-*"))) == NODES, START_S)
+    in_order = [(FOLDER / f"address-{node}").read_text() for node in range(NODES)]
+    (FOLDER / "addresses").write_text("\n".join(in_order))
+    try:
+        ended = unittest.main(argv=sys.argv[:1] + sys.argv[4:], exit=False)
+    finally:
+        (FOLDER / "ended").touch()
+    return 0 if ended.result.wasSuccessful() else 1
+
+
+def write_address(rank: int) -> None:
+    fields = subprocess.run(["hostname", "-I"], check=True, capture_output=True, text=True).stdout.split()
+    part = FOLDER / f"part-{rank}"
+    part.write_text(fields[0])
+    part.rename(FOLDER / f"address-{rank}")
+
+
+def main() -> int:
+    if why := missing():
+        print(f"skipped: {why}")
+        return 77
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+        globals()["FOLDER"] = Path(folder)
+        write("sites.json", SITES)
+        write("machines.json", MACHINES)
+        write("live.json", experiment("live", "sites.json"))
+        write("cluster.json", experiment("cluster", "machines.json"))
+        subprocess.run([PROGRAM, "run", "live.json"], cwd=folder, check=True, timeout=END_S)
+        host = [sys.executable, "-B", __file__, PROGRAM, "--host", folder, *sys.argv[2:]]
+        return subprocess.run([PROGRAM, "exec", "sites.json", "--normal-priority", "--", *host], cwd=folder).returncode
+
+
+if __name__ == "__main__":
+    PROGRAM = os.path.abspath(sys.argv[1])
+    if sys.argv[2:3] == ["--host"]:
+        FOLDER = Path(sys.argv[3])
+        sys.exit(be_a_host())
+    sys.exit(main())
