@@ -105,12 +105,12 @@ int finish(SweepResult result) {
   return result.all_well ? 0 : 1;
 }
 
-int run(const RunOptions& options, const std::vector<std::string>& arguments) {
-  options.slurm.check(arguments);
+int run(RunOptions options, const std::vector<std::string>& arguments) {
   std::optional<StopSignals> stop;
   // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();
   const Experiment experiment = options.choice.load();
+  options.slurm.complete(experiment, arguments);
   const TrainerProgram trainer = TrainerProgram::find();
   std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
   if (!options.run_id.empty()) runs = with_id(runs, options.run_id);

@@ -175,6 +175,8 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
     repeat_place = {fmt::format("--repeat {}", *repeat), ""};
   }
   const Json* const exclude = object.find("exclude");
+  if (const Json* const executor = object.find("executor"))
+    experiment.executor = read_options<ExecutorOptions>(*executor, object.place_of("executor"));
   object.finish();
   for (const std::string& assignment : overrides) {
     experiment.overrides.push_back(parse_override(assignment, is_text));

@@ -5,7 +5,8 @@
 //     "sweep": { "method": {"dense": {…patch…}, "topk 1 %": {…patch…}},        labels, each with a patch
 //                "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"] },              values of a dotted path
 //     "exclude": [{"method": "dense", "bottleneck.rate": ["1 Gbit/s"]}],       points to leave out, by labels
-//     "repeat": 3 }                                                            seeds per point
+//     "repeat": 3,                                                             seeds per point
+//     "executor": {"name": "slurm", "partition": "cpu"} }                      what executes the runs
 //
 // Points are the Cartesian product of the axes in file order; later axes vary fastest. All kinds of axes are
 // in harness/experiment/axis.hh. Seeds count up from the base's.
@@ -21,6 +22,7 @@
 
 #include "common/support/json_object.hh"
 #include "harness/experiment/axis.hh"
+#include "harness/experiment/executor_options.hh"
 #include "harness/experiment/override.hh"
 
 namespace thinpipe {
@@ -36,6 +38,7 @@ struct Experiment {
   std::vector<Layer> overrides;  // from --set; between base and sweep
   std::vector<Axis> axes;        // the one of "repeat" last
   std::vector<Exclusion> exclusions;
+  ExecutorOptions executor;
 };
 
 using Labels = std::vector<std::pair<std::string, std::string>>;  // axis name, value's label

@@ -9,6 +9,7 @@
 #include <fmt/ranges.h>
 
 #include "harness/experiment/axis.hh"
+#include "harness/experiment/executor_options.hh"
 #include "harness/experiment/merge.hh"
 #include "harness/plan/controller_options.hh"
 
@@ -245,6 +246,10 @@ OrderedJson experiment_schema(const Json& trainer) {
   }
   definitions["sweep"] = sweep_schema(paths);
   OrderedJson out = document_schema();
+  OrderedJson executor = {{"type", "object"},
+                          {"description", "What executes the runs; the command line's options replace it."}};
+  executor.update(object_schema(describe_options<ExecutorOptions>()));
+  out["properties"]["executor"] = std::move(executor);
   out["definitions"] = definitions;
   return out;
 }

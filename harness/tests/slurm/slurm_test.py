@@ -196,6 +196,22 @@ class SlurmTest(unittest.TestCase):
         self.assertIn("failed: ", self.on_slurm(status=1))
         self.assertEqual(list(self.states().values()), ["failed"])
 
+    def test_the_experiment_may_name_the_executor(self) -> None:
+        two_runs = {"synchroniser.name": ["dense"], "seed": [1, 2]}
+        self.write(sweep_of(sweep=two_runs, executor={"name": "slurm", "time": "7", "sbatch": ["--comment=from-the-file"]}))
+        self.thinpipe("run", "sweep.json", "--detach")
+        (name,) = [file.stem for file in (self.folder / "results/sweep/slurm").glob("*.json")]
+        jobs = self.cluster.call("squeue", "--noheader", f"--name={name}", "--format=%l %k")
+        self.assertEqual(set(jobs.splitlines()), {"7:00 from-the-file"})
+        self.assertIn("2 of 2 runs ended", self.thinpipe("run", "sweep.json"))
+        self.assertIn("completed", self.thinpipe("run", "sweep.json", "--executor", "local", "--results", "here"))
+        self.assertFalse((self.folder / "here/sweep/slurm").exists())
+
+        self.write(sweep_of(executor={"name": "local", "partition": "main"}))
+        self.assertIn("/executor/partition: has an effect only", self.thinpipe("run", "sweep.json", status=2))
+        self.write(sweep_of(executor={"name": "slurm", "sbatch": ["--mem=1G", "--array=0-3"]}))
+        self.assertIn("/executor/sbatch/1: is set by thinpipe", self.thinpipe("run", "sweep.json", status=2))
+
     def test_what_slurm_refuses_leaves_no_trace(self) -> None:
         self.write(sweep_of())
         output = self.on_slurm("--partition", "nowhere", status=1)
