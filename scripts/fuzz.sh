@@ -22,7 +22,7 @@ if ! [[ $amount =~ ^[1-9][0-9]*$ ]]; then
 fi
 shift || true
 known=(experiment topology trace record communication_trace event worker_events worker_file label safetensors npy npz
-  pickle idx cifar image)
+  pickle idx cifar image peer_hello)
 targets=("${@:-${known[@]}}")
 if [ $# -eq 0 ]; then targets=("${known[@]}"); fi
 for target in "${targets[@]}"; do

@@ -1,0 +1,118 @@
+#include "trainer/collectives/transport/peer_listener.hh"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/support/exception.hh"
+
+namespace thinpipe::trainer {
+namespace {
+
+constexpr double hello_timeout_s = 0.3;
+
+class PeerListenerTest : public testing::Test {
+ protected:
+  FileDescriptor connect_to_listener() const {
+    FileDescriptor out(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const PeerListener::Notice& notice = listener_.notice();
+    system_call("connect", ::connect(out.get(), reinterpret_cast<const sockaddr*>(&notice.address),
+                                     notice.address_bytes));
+    return out;
+  }
+
+  static void send(const FileDescriptor& socket, std::span<const std::byte> bytes) {
+    ASSERT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), std::ssize(bytes));
+  }
+
+  FileDescriptor connected_worker(int rank) const {
+    FileDescriptor out = connect_to_listener();
+    send(out, hello_of(listener_.notice().token, rank));
+    return out;
+  }
+
+  // Returns whether the other end has closed the connection.
+  static bool is_closed(const FileDescriptor& socket) {
+    std::byte byte{};
+    return ::recv(socket.get(), &byte, 1, 0) <= 0;
+  }
+
+  PeerListener listener_{"127.0.0.1", hello_timeout_s};
+};
+
+TEST_F(PeerListenerTest, KnowsWorkersByTheirRanks) {
+  const FileDescriptor third = connected_worker(3);
+  const FileDescriptor first = connected_worker(1);
+  const auto accepted = listener_.accept({1, 3}, 10);
+  ASSERT_EQ(accepted.size(), 2U);
+  ASSERT_EQ(::write(third.get(), "x", 1), 1);
+  char received = 0;
+  while (::read(accepted.at(3).get(), &received, 1) < 0 && errno == EAGAIN) std::this_thread::yield();
+  EXPECT_EQ(received, 'x');
+}
+
+TEST_F(PeerListenerTest, GoesOnWhateverStrangersDo) {
+  const FileDescriptor silent = connect_to_listener();
+  const FileDescriptor talking = connect_to_listener();
+  ASSERT_EQ(::write(talking.get(), "GET / HTTP/1.1\r\nHost: someone\r\n\r\n", 33), 33);
+  FileDescriptor leaving = connect_to_listener();
+  leaving.reset();
+  const FileDescriptor hesitant = connect_to_listener();  // begins as a worker would
+  send(hesitant, std::span(listener_.notice().token).first(5));
+  const FileDescriptor unasked = connected_worker(7);
+  const FileDescriptor beyond = connected_worker(-1);
+  const FileDescriptor worker = connected_worker(2);
+  const FileDescriptor twice = connected_worker(2);
+  EXPECT_EQ(listener_.accept({2}, 10).size(), 1U);
+}
+
+TEST_F(PeerListenerTest, AcceptsAHelloInPieces) {
+  const FileDescriptor worker = connect_to_listener();
+  std::thread slow([&] {
+    const PeerHello hello = hello_of(listener_.notice().token, 1);
+    for (const std::byte& each : hello) {
+      send(worker, {&each, 1});
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  });
+  EXPECT_EQ(listener_.accept({1}, 10).size(), 1U);
+  slow.join();
+}
+
+TEST_F(PeerListenerTest, ClosesTheConnectionsOfStrangersThatStay) {
+  const FileDescriptor silent = connect_to_listener();
+  const FileDescriptor wrong = connect_to_listener();
+  send(wrong, hello_of(random_token(), 1));
+  std::thread late([&] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(2 * hello_timeout_s));
+    const FileDescriptor worker = connected_worker(1);
+    EXPECT_TRUE(is_closed(silent));
+    EXPECT_TRUE(is_closed(wrong));
+  });
+  EXPECT_EQ(listener_.accept({1}, 10).size(), 1U);
+  late.join();
+}
+
+// More than the process may keep open.
+TEST_F(PeerListenerTest, SurvivesACrowd) {
+  const FileDescriptor first = connected_worker(1);
+  std::vector<FileDescriptor> crowd;
+  for (int i = 0; i < 300; ++i) crowd.push_back(connect_to_listener());
+  const FileDescriptor last = connected_worker(2);
+  EXPECT_EQ(listener_.accept({1, 2}, 10).size(), 2U);
+}
+
+TEST_F(PeerListenerTest, NamesTheWorkersThatDoNotCome) {
+  const FileDescriptor worker = connected_worker(2);
+  EXPECT_THAT(
+      [&] {
+        listener_.accept({2, 4, 5}, 0.2);
+      },
+      testing::ThrowsMessage<Error>(testing::HasSubstr("rank 4, 5 to connect: none did for 0.2 s")));
+}
+
+}  // namespace
+}  // namespace thinpipe::trainer
