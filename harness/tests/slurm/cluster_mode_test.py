@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -16,7 +17,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import NODES, Cluster, missing, wait_for
+from cluster import NODES, Cluster, missing, processes_with, wait_for
 
 PROGRAM = ""
 FOLDER = Path()
@@ -39,6 +40,16 @@ METHODS = {
     "topk": {"synchroniser": {"name": "topk", "ratio": 0.1}},
     "pactrain": {"synchroniser": {"name": "pactrain"}, "pruning": {"ratio": 0.5}},
 }
+
+
+SCRIPT = """
+import os
+import thinpipe
+place = [os.environ[name] for name in ("RANK", "WORLD_SIZE", "SLURMD_NODENAME", "MASTER_ADDR", "GLOO_SOCKET_IFNAME")]
+print("rank {} of {} on {}, master {}, interface {}".format(*place))
+for iteration in range(3):
+    thinpipe.report(iteration=iteration, **({"test_accuracy": 0.25 * iteration} if iteration else {}))
+"""
 
 
 def experiment(mode: str, topology: str) -> dict:
@@ -107,6 +118,37 @@ class ClusterModeTest(unittest.TestCase):
         sent = real["dense"]["traffic"]["wire_bytes"]["w2->network"]
         self.assertGreater(sent, real["dense"]["traffic"]["sent_bytes_per_worker"] / 2)
 
+    def test_runs_a_script_on_every_machine(self) -> None:
+        (FOLDER / "script.py").write_text(SCRIPT, encoding="utf-8")
+        trainer = {"command": ["/usr/bin/python3", "script.py"], "method": "none"}
+        base = {"mode": "cluster", "topology": "machines.json", "trainer": trainer}
+        write("script.json", {"name": "script", "base": base})
+        self.thinpipe("run", "script.json", "--executor", "slurm")
+        (record,) = records("script").values()
+        self.assertEqual([point["test_accuracy"] for point in record["curve"]], [0.25, 0.5])
+        (run,) = FOLDER.glob("results/script/*/run.json")
+        said = [(run.parent / f"worker-{rank}.log").read_text() for rank in range(NODES)]
+        for rank, text in enumerate(said):
+            self.assertIn(f"rank {rank} of {NODES} on n{rank}, master {addresses()[0]}, interface eth0", text)
+
+    def test_a_worker_that_dies_ends_the_run_everywhere(self) -> None:
+        endless = experiment("cluster", "machines.json")
+        endless["base"]["training"]["epochs"] = 100_000
+        write("endless.json", endless | {"name": "endless", "sweep": {"method": {"dense": METHODS["dense"]}}})
+        command = [PROGRAM, "run", "endless.json", "--executor", "slurm"]
+        with subprocess.Popen(command, cwd=FOLDER, env=self.cluster.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True) as controller:
+            wait_for(lambda: any(file.stat().st_size for file in FOLDER.glob("results/endless/*/iterations.jsonl")), END_S)
+            (victim,) = workers_on("n2")
+            os.kill(victim, signal.SIGKILL)
+            output, _ = controller.communicate(timeout=END_S)
+        self.assertEqual(controller.returncode, 1, output)
+        (record,) = records("endless").values()
+        self.assertEqual(record["status"], "failed")
+        self.assertEqual(record["error"]["rank"], 2, record["error"])
+        self.assertIsNone(record["cluster"]["after"])
+        self.assertEqual([workers_on(f"n{node}") for node in range(NODES)], [[]] * NODES)
+
     def test_the_measured_topology_can_be_emulated(self) -> None:
         self.thinpipe("run", "cluster.json", "--executor", "slurm", "--only", "dense")
         (run,) = [file.parent for file in FOLDER.glob("results/cluster/*/run.json")
@@ -120,6 +162,13 @@ class ClusterModeTest(unittest.TestCase):
                                capture_output=True, text=True)
         self.assertEqual(ended.returncode, 2, ended.stderr)
         self.assertIn("--executor slurm", ended.stderr)
+
+
+def workers_on(node: str) -> list[int]:
+    """Returns the processes that train on the node, without what started them."""
+    return [process for process in processes_with(f"SLURMD_NODENAME={node}".encode())
+            if b"thinpipe-trainer\0work" in Path(f"/proc/{process}/cmdline").read_bytes()
+            and not Path(f"/proc/{process}/cmdline").read_bytes().startswith(b"srun")]
 
 
 def addresses() -> list[str]:
