@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Measures compute profiles of the PacTrain paper's models on this machine's GPU, and estimates the same profiles from a
-device's data sheet. plotting/profiles_table.py compares them.
+"""Measures compute profiles on this machine: those of the trainings of an experiment, for replays elsewhere, or those of the
+PacTrain paper's models. Estimates the latter from a device's data sheet, too; plotting/profiles_table.py compares them.
 
-Each profile is of one worker with 32 colour images of 32 x 32 pixels per iteration: loading, forward, backward, the
-method's encoding and decoding, and the optimiser, without any exchange.
+Each profile is of one worker: loading, forward, backward, the method's encoding and decoding, and the optimiser, without any
+exchange. The paper's models get 32 colour images of 32 x 32 pixels per iteration.
 """
 from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -26,7 +27,13 @@ METHODS = {
     "pactrain": {"synchroniser": {"name": "pactrain"}, "pruning": {"ratio": 0.5}},
     "pactrain-ternary": {"synchroniser": {"name": "pactrain", "values": "ternary"}, "pruning": {"ratio": 0.5}},
 }
+# What a plan's configurations have beside the training's.
+OF_THE_HARNESS = ("mode", "topology", "bottleneck", "workers", "compute_profile", "machine", "network_events", "rate_trace",
+                  "cross_traffic", "worker_events", "on_worker_failure", "reduction_tree")
+LONG = {"epochs": 1000, "evaluate_every_iterations": 1000000}
 EXAMPLES = """examples:
+  scripts/compute_profiles.py --experiment experiments/quickstart.json --device cuda --output profiles
+      measures each training of the experiment on this machine's GPU (docs/gpu-profiles.md)
   scripts/compute_profiles.py --trainer build/pytorch/thinpipe-trainer --output results/reference/compute-profiles
       measures on this machine's GPU
   scripts/compute_profiles.py --estimate trainer/profiles/h100.json --output results/reference/compute-profiles
@@ -55,10 +62,34 @@ def configuration(device: str, model: str, precision: str, method: dict[str, Any
                     "test_examples": 8},
         "compute": {"device": device, "precision": precision},
         "collective": {"name": "gloo"},
-        "training": {"epochs": 1000, "batch_size_per_worker": 32, "evaluate_every_iterations": 1000000},
+        "training": {"batch_size_per_worker": 32} | LONG,
         "targets": [0.99],
         **method,
     }
+
+
+def configurations_of(experiment: Path, thinpipe: Path, device: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields a name and the training configuration for each training of the experiment, but once for all seeds and networks."""
+    command = [thinpipe, "plan", experiment, "--json", "--no-measuring"]
+    planned = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if planned.returncode != 0:
+        sys.exit(f"compute_profiles: {experiment} could not be planned")
+    known = set()
+    for row in json.loads(planned.stdout):
+        training = {key: value for key, value in row["config"].items() if key not in OF_THE_HARNESS}
+        training |= {"workers": 1, "collective": {"name": "gloo"}, "seed": 1, "pretraining": {"iterations": 0}}
+        training["compute"] = row["config"]["compute"] | {"device": device}
+        training["training"] = row["config"]["training"] | LONG
+        text = json.dumps(training, sort_keys=True)
+        if text not in known:
+            known.add(text)
+            yield file_name(row["labels"]), training
+
+
+def file_name(labels: dict[str, str]) -> str:
+    """Returns a name for files from the labels of a run that decide its training."""
+    words = [label for axis, label in labels.items() if axis.split(".")[0] not in (*OF_THE_HARNESS, "seed")]
+    return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-.") or "profile"
 
 
 def main() -> int:
@@ -67,12 +98,19 @@ def main() -> int:
     )
     parser.add_argument("--trainer", default="build/release/thinpipe-trainer", help="the program (default: %(default)s)")
     parser.add_argument("--estimate", metavar="FILE", type=Path, help="estimate for this device instead of measuring")
+    parser.add_argument("--experiment", metavar="FILE", type=Path, help="measure the trainings of this experiment")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cuda",
+                        help="with --experiment, what to measure (default: %(default)s)")
     parser.add_argument("--only", metavar="PATTERN", default="*", help="names of profiles, such as 'resnet18-*'")
     parser.add_argument("--seconds", type=float, default=6, help="upper bound for each measurement (default: 6)")
     parser.add_argument("--output", metavar="FOLDER", type=Path, required=True, help="folder for the profiles")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    wanted = {name: config for name, config in configurations(options.estimate is not None) if fnmatch(name, options.only)}
+    if options.experiment and options.estimate:
+        parser.error("--experiment measures, and --estimate does not: leave out one of them")
+    named = (configurations_of(options.experiment, Path(options.trainer).parent / "thinpipe", options.device)
+             if options.experiment else configurations(options.estimate is not None))
+    wanted = {name: config for name, config in named if fnmatch(name, options.only)}
     if not wanted:
         parser.error(f"--only {options.only}: no profile has such a name")
     device = json.loads(options.estimate.read_text()) if options.estimate else None

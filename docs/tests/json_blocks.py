@@ -52,7 +52,8 @@ def judge_json(judge: Judge, block: Block) -> None:
     elif "hosts" in value:
         name = f"topology-{judge.page.stem}-{block.line}.json"  # its own, as equal experiments are planned once
         (judge.workspace / name).write_text(json.dumps(value), encoding="utf-8")
-        judge_plan(judge, block.line, {"base": {**SMALL_BASE, "topology": name}})
+        mode = "cluster" if value.get("kind") == "cluster" else "live"
+        judge_plan(judge, block.line, {"base": {**SMALL_BASE, "mode": mode, "topology": name}})
     else:
         judge.blame(block.line, "is neither an experiment nor a topology; mark a part of a base as '```json base'")
 

@@ -1,4 +1,4 @@
-"""Estimates a profile with scripts/compute_profiles.py, whose measurements need a GPU.
+"""Makes profiles with scripts/compute_profiles.py; those of the paper's models need a GPU and are only estimated here.
 
 Usage: compute_profiles_test.py PATH/thinpipe-trainer
 """
@@ -30,6 +30,31 @@ class ComputeProfilesTest(unittest.TestCase):
         self.assertEqual((profile["origin"], profile["device"]["name"]), ("estimated", "NVIDIA H100 SXM"))
         # ResNet18 multiplies and adds 0.56 billion times per image of 32 x 32 and pass; backward takes two passes.
         self.assertAlmostEqual(profile["device"]["flops"] / (2 * 3 * 32 * 0.556e9), 1, delta=0.05)
+
+    def test_a_profile_for_each_training_of_an_experiment_that_a_replay_takes(self):
+        folder = Path(self.folder)
+        experiment = {
+            "name": "mine",
+            "base": {"mode": "simulate", "topology": "pair", "model": {"name": "mlp", "hidden": [16]},
+                     "dataset": {"name": "synthetic", "train_examples": 128}, "pretraining": {"iterations": 0}},
+            "sweep": {"method": {"dense": {}, "top 1 %": {"synchroniser": {"name": "topk", "ratio": 0.01}}},
+                      "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"], "seed": [1, 2]},
+        }
+        file = folder / "mine.json"
+        file.write_text(json.dumps(experiment))
+        ended = self.call("--experiment", file, "--device", "cpu", "--seconds", "0.2")
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        names = {"dense": "dense.json", "top 1 %": "top-1.json"}
+        self.assertEqual({each.name for each in folder.iterdir()}, {"mine.json", *names.values()})
+
+        for label, patch in experiment["sweep"]["method"].items():
+            patch["compute_profile"] = names[label]
+        file.write_text(json.dumps(experiment))
+        program = Path(TRAINER).parent / "thinpipe"
+        subprocess.run([program, "run", file, "--results", folder / "results"], check=True, capture_output=True)
+        records = [json.loads(each.read_text()) for each in folder.glob("results/mine/*/run.json")]
+        origins = [record["replay"]["compute_profile"]["origin"] for record in records if record["replay"]]
+        self.assertEqual(origins, ["measured"] * 8)
 
     def test_an_unknown_name_is_refused(self):
         ended = self.call("--only", "resnet19-*")

@@ -78,9 +78,9 @@ class SlurmTest(unittest.TestCase):
         return {run["run_id"]: run["state"] for run in json.loads(self.thinpipe("status", "results", "--json"))}
 
     def test_a_sweep_gives_the_same_records_as_on_one_machine(self) -> None:
-        self.write(sweep_of())
+        self.write(sweep_of(sweep={"synchroniser.name": ["dense", "fp16", "bf16", "int8"], "seed": list(range(1, 11))}))
         output = self.on_slurm()
-        self.assertIn("6 of 6 runs ended", output)
+        self.assertIn("40 of 40 runs ended", output)
         self.thinpipe("run", "sweep.json", "--results", "local")
         here, there = self.records("local"), self.records()
         self.assertEqual(here.keys(), there.keys())
