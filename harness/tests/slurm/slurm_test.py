@@ -40,10 +40,12 @@ def sweep_of(**further: object) -> dict:
     } | further
 
 
-class SlurmTest(unittest.TestCase):
+class SlurmSetting(unittest.TestCase):
+    configuration = ""
+
     @classmethod
     def setUpClass(cls) -> None:
-        cls.cluster = cls.enterClassContext(Cluster())
+        cls.cluster = cls.enterClassContext(Cluster(cls.configuration))
 
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory(dir="/var/tmp")))
@@ -74,9 +76,14 @@ class SlurmTest(unittest.TestCase):
         files = (self.folder / "results/sweep/slurm").glob("*.json")
         return [[run["id"] for run in json.loads(file.read_text())["runs"]] for file in files]
 
+    def logs(self) -> list[str]:
+        return [file.read_text() for file in (self.folder / "results/sweep/slurm").glob("*.log")]
+
     def states(self) -> dict[str, str]:
         return {run["run_id"]: run["state"] for run in json.loads(self.thinpipe("status", "results", "--json"))}
 
+
+class SlurmTest(SlurmSetting):
     def test_a_sweep_gives_the_same_records_as_on_one_machine(self) -> None:
         self.write(sweep_of(sweep={"synchroniser.name": ["dense", "fp16", "bf16", "int8"], "seed": list(range(1, 11))}))
         output = self.on_slurm()
@@ -124,9 +131,6 @@ class SlurmTest(unittest.TestCase):
 
     def states_if_any(self) -> dict[str, str]:
         return self.states() if (self.folder / "results/sweep/slurm").exists() else {}
-
-    def logs(self) -> list[str]:
-        return [file.read_text() for file in (self.folder / "results/sweep/slurm").glob("*.log")]
 
     def test_a_detached_sweep_is_shown_cancelled_and_repeated(self) -> None:
         sweep = sweep_of()
@@ -227,6 +231,36 @@ class SlurmTest(unittest.TestCase):
         for option in ("--job-name=mine", "-Jmine", "--array=0-3", "-a"):
             output = self.thinpipe("run", "sweep.json", "--executor", "slurm", "--", option, status=2)
             self.assertIn("is set by thinpipe", output)
+
+
+PREEMPTION = """\
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+PartitionName=urgent Nodes=n[0-3] MaxTime=INFINITE State=UP PriorityTier=10
+PartitionName=spare Nodes=n[0-3] MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=20
+"""
+
+
+class PreemptionTest(SlurmSetting):
+    configuration = PREEMPTION
+
+    def test_a_preempted_run_is_executed_again(self) -> None:
+        sweep = sweep_of(sweep={"seed": [1, 2, 3, 4]})
+        sweep["base"]["training"]["epochs"] = 150
+        self.write(sweep)
+        with subprocess.Popen(self.command("--executor", "slurm", "--partition", "spare"), cwd=self.folder,
+                              env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True) as controller:
+            iterations = self.folder / "results/sweep"
+            wait_for(lambda: len(list(iterations.glob("*/iterations.jsonl"))) == 4, END_S)
+            self.cluster.call("srun", "--partition=urgent", "--nodes=4", "--exclusive", "true")
+            output, _ = controller.communicate(timeout=2 * END_S)
+        self.assertEqual(controller.returncode, 0, output)
+        records = self.records()
+        self.assertEqual([record["status"] for record in records.values()], ["completed"] * 4)
+        self.assertEqual(len(self.submitted()), 1)
+        starts = re.findall(r"\[1/1\] .*: starting", "".join(self.logs()))
+        self.assertEqual(len(starts), 8, "each run was preempted once")
 
 
 if __name__ == "__main__":
