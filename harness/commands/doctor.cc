@@ -8,6 +8,7 @@
 #include "common/support/child_process.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
+#include "harness/machine/shared_folder.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
@@ -15,6 +16,7 @@ namespace {
 
 struct DoctorOptions {
   TopologyChoice topology{.name = "three-switch"};
+  std::string results = "results";
   bool json = false;
   bool in_sandbox = false;
 };
@@ -55,6 +57,7 @@ int doctor(const DoctorOptions& options, const std::vector<std::string>& argumen
   options.topology.load();  // refuses wrong input before any check
   std::vector<Finding> findings = network_findings(options);
   findings.push_back(examine_cgroups("/proc"));
+  findings.push_back(examine_shared_folder(options.results));
   std::ranges::move(examine_trainer(), std::back_inserter(findings));
   fmt::print("{}", options.json ? to_json(findings).dump(2) + "\n" : format_findings(findings));
   return ready(findings) ? 0 : 1;
@@ -65,12 +68,16 @@ void add_doctor(CLI::App& program, Invocation& invocation) {
   CLI::App& command =
       *program.add_subcommand("doctor", "Check what this machine can run, and how to install missing parts");
   options->topology.add_to(command);
+  command.add_option("--results", options->results, "The folder for results, whose locks are tried")
+      ->type_name("DIR")
+      ->capture_default_str();
   command.add_flag("--json", options->json, "Print JSON");
   command.add_flag("--in-sandbox", options->in_sandbox)->group("");  // set when it starts itself
   command.footer(
       "Examples:\n"
       "  thinpipe doctor\n"
       "  thinpipe doctor three-switch --set 'bottleneck.rate=1 Gbit/s'  # can this machine fill these caps?\n"
+      "  thinpipe doctor --results /shared/results  # can several machines use it?\n"
       "  thinpipe doctor --json\n"
       "Tries everything in a temporary sandbox, which takes about three seconds.\n"
       "Exit codes: 0 the machine can carry live runs; 1 something that they need is missing; 2 wrong input.");
