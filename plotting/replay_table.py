@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Compares times of replays with live runs of the same training, or simulations with replays, in a table."""
+"""Compares times of the same training in two modes in a table: replays with live runs, simulations with replays, or live
+runs with those of a cluster."""
 from __future__ import annotations
 
 import sys
@@ -16,8 +17,8 @@ from number_text import three_digits
 from report import InputError, Question
 from small_print import commits, listed, seeds, whole
 
-# Each is compared with the one before it.
-MODES = ("live", "replay", "simulate")
+# Each mode, with the one that it stands for.
+REFERENCES = {"live": "cluster", "replay": "live", "simulate": "replay"}
 SAME_SPEED = "time to target at the same speed"
 TOLERANCES = {"time to target": 0.05, SAME_SPEED: 0.05, "iteration": 0.1}
 ABOUT = (
@@ -60,7 +61,8 @@ class Pair:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = records_parser(
         "replay_table",
-        "Compare replays with live runs of the same training over the same network, or simulations with replays.",
+        "Compare replays with live runs of the same training over the same network, simulations with replays, or emulated\n"
+        "networks with the real one of a cluster.",
         "  thinpipe run experiments/replay-against-live.json\n"
         "  python3 plotting/replay_table.py results/replay-against-live\n\n"
         "example with several repetitions:\n"
@@ -74,7 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         several=True,
     )
     parser.add_argument(
-        "--of", choices=MODES[1:], help="the mode to judge (default: replay if there are live runs, else simulate)"
+        "--of",
+        choices=list(REFERENCES),
+        help="the mode to judge (default: replay if there are live runs, else simulate; with runs of mode cluster, live)",
     )
     options = parser.parse_args(arguments)
 
@@ -85,14 +89,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(times: Sequence[Results], judged: str | None = None) -> str:
+    present = {mode for results in times for mode in results.runs["mode"]}
     if judged is None:
-        judged = "replay" if any((results.runs["mode"] == "live").any() for results in times) else "simulate"
-    reference = MODES[MODES.index(judged) - 1]
+        judged = "live" if "cluster" in present else "replay" if "live" in present else "simulate"
+    reference = REFERENCES[judged]
     pairs = pairs_of(times, reference, judged)
     if not pairs:
         raise InputError(
-            f'{times[0].directory}: no training has runs in two modes to compare; sweep "mode": ["live", "replay"] '
-            'or ["replay", "simulate"], as experiments/replay-against-live.json does'
+            f'{times[0].directory}: no training has runs in two modes to compare; sweep "mode": ["live", "replay"], '
+            '["replay", "simulate"] or ["cluster", "live"], as experiments/replay-against-live.json does'
         )
     parts, deviations = [], {name: [] for name in TOLERANCES}
     for title in sorted({pair.title for pair in pairs}, key=quantity_key):
@@ -237,18 +242,20 @@ def summary(name: str, deviations: Sequence[float], of: str, reference: str) -> 
 
 
 def weights(pairs: Sequence[Pair]) -> list[str]:
-    """Returns a line that counts the live runs with the same final weights as the training run that was replayed."""
+    """Returns a line that counts the live runs with the same final weights as the run that was replayed, or as that of the
+    cluster."""
     hashes = [
         tuple(run.get("parameters_hash") for run in turn)
         for pair in pairs
         for turn in pair.turns
-        if pair.modes[0] == "live"
+        if "live" in pair.modes
     ]
     hashes = [each for each in hashes if all(isinstance(one, str) for one in each)]
     if not hashes:
         return []
-    same = sum(live == replayed for live, replayed in hashes)
-    return [f"Final weights: {same} of {len(hashes)} live runs are equal, bit for bit, to the replayed training run."]
+    same = sum(one == other for one, other in hashes)
+    other = "run on the cluster" if pairs[0].modes[0] == "cluster" else "replayed training run"
+    return [f"Final weights: {same} of {len(hashes)} live runs are equal, bit for bit, to the {other}."]
 
 
 def repeatability(pairs: Sequence[Pair]) -> list[str]:

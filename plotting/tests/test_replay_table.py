@@ -55,6 +55,18 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual((rows[0]["live, iteration (ms)"], rows[0]["replay, iteration (ms)"]), ("800", "816"))
         self.assertEqual(rows[0]["live, exchange / lower bound"], "-")
 
+    def test_an_emulated_network_is_held_against_the_cluster(self) -> None:
+        real = make_record("dense", axes={"mode": "cluster"}, mode="cluster")
+        slower = make_curve(1.03 * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
+        emulated = make_record("dense", axes={"mode": "live"}, mode="live", curve=slower)
+        real["parameters_hash"] = emulated["parameters_hash"] = "00ff"
+        code, text, err = self.call(real, emulated)
+        self.assertEqual((code, err), (0, ""))
+        (row,) = rows_of(text)
+        self.assertEqual(row["iteration, live / cluster"], "1.030")
+        self.assertIn("1 of 1 times in mode live are within 5 % of mode cluster", text)
+        self.assertIn("1 of 1 live runs are equal, bit for bit, to the run on the cluster", text)
+
     def test_a_page_has_the_table_of_each_folder_in_its_place(self) -> None:
         for record in pair("dense", 1.02):
             write(self.folder / "half", record)

@@ -43,7 +43,7 @@ class Measurement {
     PairOrder pairs = order_of_pairs(file.world_size, true);
     if (direction_s(file, pairs) < min_direction_s) pairs = order_of_pairs(file.world_size, false);
     const double each_s = std::clamp(direction_s(file, pairs), min_direction_s, max_direction_s);
-    const double round_trips_s = file.max_s * share_for_round_trips / (2 * std::max(std::ssize(pairs), 1L));
+    const double round_trips_s = file.max_s * share_for_round_trips / directions(pairs);
     for (const auto& at_a_time : pairs) {
       out_.pairs_at_a_time = std::max(out_.pairs_at_a_time, std::ssize(at_a_time));
       for (const auto& [lower, higher] : at_a_time) {
@@ -57,8 +57,13 @@ class Measurement {
   event::MeasuredNetwork take() { return std::move(out_); }
 
  private:
+  // Returns how many measurements follow each other; at least one, for a worker alone.
+  static double directions(const PairOrder& pairs) {
+    return std::max(1.0, 2 * static_cast<double>(pairs.size()));
+  }
+
   static double direction_s(const MeasureFile& file, const PairOrder& pairs) {
-    return file.max_s * share_for_rates / (2 * static_cast<double>(std::max(std::ssize(pairs), 1L)));
+    return file.max_s * share_for_rates / directions(pairs);
   }
 
   // One of the pair is first in everything.
