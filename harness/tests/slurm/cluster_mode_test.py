@@ -1,7 +1,8 @@
 """Trains in mode "cluster" on a Slurm cluster whose nodes are the hosts of an emulated network.
 
-Usage: cluster_mode_test.py PATH/thinpipe
+Usage: [EPOCHS=N] cluster_mode_test.py PATH/thinpipe [TEST...]
 Two sites of two nodes each, with 100 Mbit/s between them, give the same parameters as mode "live" over the same topology.
+The times of both are printed; several epochs make them worth comparing.
 Exits with 77 and the reason if there can be no cluster here.
 """
 
@@ -21,6 +22,7 @@ from cluster import NODES, Cluster, missing, processes_with, wait_for
 
 PROGRAM = ""
 FOLDER = Path()
+EPOCHS = int(os.environ.get("EPOCHS", "1"))
 START_S = 60
 END_S = 300
 
@@ -62,7 +64,7 @@ def experiment(mode: str, topology: str) -> dict:
             "model": {"name": "small_cnn"},
             "dataset": {"name": "synthetic", "train_examples": 1024},
             "pretraining": {"iterations": 0},
-            "training": {"batch_size_per_worker": 8, "evaluate_every_iterations": 16},
+            "training": {"batch_size_per_worker": 8, "evaluate_every_iterations": 16, "epochs": EPOCHS},
         },
         "sweep": {"method": METHODS},
     }
