@@ -41,7 +41,9 @@ ResourceEstimate estimate_resources(const Run& run, const ComputeCost& cost, con
   Json plan = run.training->plan;
   // A convergence run is one process and sends nothing.
   plan["sent_bytes_per_iteration"] = run.mode == Mode::converge ? 0.0 : sent_bytes_per_iteration(run);
-  return estimate_resources(plan, run.workers, cost, exchange ? exchange->time_s : 0, machine);
+  // In a cluster, each worker has a machine like this one.
+  const std::int64_t workers = run.mode == Mode::cluster ? 1 : run.workers;
+  return estimate_resources(plan, workers, cost, exchange ? exchange->time_s : 0, machine);
 }
 
 std::optional<std::string> shortfall(const ResourceEstimate& resources, std::int64_t workers,
