@@ -10,6 +10,7 @@
 
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/plan/prediction.hh"
+#include "harness/plan/resource_estimate.hh"
 #include "harness/plan/run_config.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/plan/run_labels.hh"
@@ -263,6 +264,9 @@ TEST(PlanRuns, OfAClusterLeaveTheNetworkToItsMeasurement) {
   EXPECT_EQ(runs[0].collective, "island");
   EXPECT_FALSE(runs[0].needs_network);
   EXPECT_EQ(predict_exchange_s(runs[0]), std::nullopt);
+  const ComputeCost of_a_worker{.compute_s = 1, .memory_bytes = 1e6};
+  EXPECT_EQ(estimate_resources(runs[0], of_a_worker, {.cores = 2, .free_memory_bytes = 1e9}).memory_bytes,
+            1e6);
 }
 
 TEST(PlanRuns, RefuseWhatARealNetworkCannotDo) {
