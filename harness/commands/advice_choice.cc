@@ -20,7 +20,8 @@ netem::Topology load_capped(const std::string& name) {
   const Place place{"TOPOLOGY " + name, ""};
   netem::Topology topology = netem::load_topology(bundled_topologies().find(name, "", place));
   if (!topology.is_emulated()) {
-    throw InputError(place, "is of kind \"loopback\", which has no links to relieve; name another");
+    throw InputError(place, fmt::format("is of kind \"{}\", which has no links to relieve; name another",
+                                        netem::name_of(topology.kind)));
   }
   const auto limits = [](const netem::Link& link) { return link.bottleneck && !is_uncapped(link); };
   if (std::ranges::none_of(topology.links, limits)) {

@@ -1,6 +1,9 @@
 #include "harness/commands/topology_choice.hh"
 
+#include <algorithm>
 #include <map>
+#include <string>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -12,18 +15,35 @@ namespace thinpipe {
 namespace {
 
 const std::string bottleneck_rate = "bottleneck.rate";
+const std::string bottleneck_burst = "bottleneck.burst";
 
-void apply(const std::string& assignment, netem::Topology& topology) {
+struct Override {
+  Place place;
+  std::string path;
+  std::string value;
+};
+
+Override parse_assignment(const std::string& assignment) {
   const Place place{"--set " + assignment, ""};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) throw InputError(place, "must be written path=value");
   const std::string path = assignment.substr(0, equals);
-  if (path != bottleneck_rate) {
-    throw InputError(place, fmt::format("unknown path \"{}\"{}", path, suggestion(path, {bottleneck_rate})));
+  if (path != bottleneck_rate && path != bottleneck_burst) {
+    throw InputError(place, fmt::format("unknown path \"{}\"{}", path,
+                                        suggestion(path, {bottleneck_rate, bottleneck_burst})));
   }
+  return {place, path, assignment.substr(equals + 1)};
+}
+
+void apply(const Override& change, netem::Topology& topology) {
   BottleneckOptions options;
-  read_field("rate", assignment.substr(equals + 1), place, options);
-  netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place);
+  if (change.path == bottleneck_rate) {
+    read_field("rate", change.value, change.place, options);
+    netem::set_bottleneck_rate(topology, options.rate_bit_per_s, change.place);
+  } else {
+    read_field("burst", change.value, change.place, options);
+    netem::set_bottleneck_burst(topology, options.burst_s.value(), change.place);
+  }
 }
 
 }  // namespace
@@ -50,7 +70,10 @@ void TopologyChoice::add_to(CLI::App& command) {
   } else {
     positional.capture_default_str();
   }
-  command.add_option("--set", overrides, "Change the bottlenecks' cap, as in 'bottleneck.rate=1 Gbit/s'")
+  command
+      .add_option(
+          "--set", overrides,
+          "Change the bottlenecks' cap, as in 'bottleneck.rate=1 Gbit/s', or their burst, as in 'bottleneck.burst=150 us'")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   add_idle_cores(command, idle_cores);
@@ -60,9 +83,14 @@ netem::Topology TopologyChoice::load() const {
   const Place place{"TOPOLOGY " + name, ""};
   netem::Topology topology = netem::load_topology(bundled_topologies().find(name, "", place));
   if (!topology.is_emulated()) {
-    throw InputError(place, "is of kind \"loopback\", which has no virtual network; name another");
+    throw InputError(place, fmt::format("is of kind \"{}\", which has no virtual network; name another",
+                                        netem::name_of(topology.kind)));
   }
-  for (const std::string& assignment : overrides) apply(assignment, topology);
+  std::vector<Override> changes;
+  for (const std::string& assignment : overrides) changes.push_back(parse_assignment(assignment));
+  // A burst is a time at the rate, so rates come first.
+  std::ranges::stable_partition(changes, [](const Override& each) { return each.path == bottleneck_rate; });
+  for (const Override& change : changes) apply(change, topology);
   return topology;
 }
 

@@ -23,11 +23,12 @@ std::string slow_pair(const Program& program) {
 
 TEST(VerifyCommand, TellsAskedFromMeasuredAndItsExitCodeIsTheVerdict) {
   const Program program;
-  const auto ended =
-      program.run({"verify", slow_pair(program), "--set", "bottleneck.rate=50 Mbit/s", "--quick", "--json"});
+  const auto ended = program.run({"verify", slow_pair(program), "--set", "bottleneck.burst=1 ms", "--set",
+                                  "bottleneck.rate=50 Mbit/s", "--quick", "--json"});
   const Json answer = Json::parse(ended.output);
   EXPECT_EQ(ended.status.code, answer.at("verdict") == "as specified" ? 0 : 1) << ended.output;
   EXPECT_EQ(answer.at("topology").at("links").at(0).at("rate"), "50 Mbit/s");
+  EXPECT_EQ(answer.at("topology").at("links").at(0).at("burst"), "6250 bytes");
   EXPECT_TRUE(answer.at("machine").contains("kernel"));
   bool measured = false;
   for (const Json& one : answer.at("measurements")) {
@@ -56,6 +57,7 @@ TEST(VerifyCommand, WrongInputIsAnsweredFirst) {
   const auto loopback = program.run({"verify", "loopback"});
   EXPECT_EQ(loopback.status.code, 2);
   EXPECT_THAT(loopback.errors, HasSubstr("has no virtual network"));
+  EXPECT_THAT(program.run({"verify", "cluster-4"}).errors, HasSubstr("is of kind \"cluster\""));
   EXPECT_EQ(program.run({"verify", "no/such.json"}).status.code, 2);
   EXPECT_THAT(program.run({"verify", "--help"}).output, HasSubstr("Exit codes:"));
 }
