@@ -11,11 +11,11 @@ namespace thinpipe {
 struct ExecutorOptions {
   std::string name = "local";
   // Of slurm; empty: sbatch's default.
-  std::string partition;
-  std::string time;
-  std::string account;
-  std::string constraint;
-  std::vector<std::string> sbatch;
+  std::string partition = {};
+  std::string time = {};
+  std::string account = {};
+  std::string constraint = {};
+  std::vector<std::string> sbatch = {};
 
   bool operator==(const ExecutorOptions&) const = default;
 

@@ -88,8 +88,10 @@ class RecordSchemaTest(unittest.TestCase):
             with self.subTest(place):
                 self.assertTrue(member.get("description", "").endswith("."))
                 values = member.get("additionalProperties", member.get("items", member))
+                while "items" in values:  # of a matrix
+                    values = values["items"]
                 if "type" in values and place.endswith("_s"):
-                    self.assertEqual(values.get("unit"), "bit/s" if place.endswith("_bit_per_s") else "s")
+                    self.assertEqual(values.get("unit"), "bit/s" if place.endswith("bit_per_s") else "s")
                 if "type" in values and place.endswith(("_bytes", "_bytes_per_worker", "_bytes_per_iteration")):
                     self.assertEqual(values.get("unit"), "bytes")
 

@@ -126,11 +126,25 @@ TEST(Experiment, PlacesLeadBackToWhereTheUserWrote) {
   EXPECT_EQ(where("/missing"), "e/quick.json /base/missing");
 }
 
+TEST(Experiment, MayNameWhatExecutesItsRuns) {
+  EXPECT_EQ(parse_experiment(R"({"base": {}})", file).executor, ExecutorOptions{});
+  const ExecutorOptions slurm{.name = "slurm", .partition = "cpu", .sbatch = {"--mem=8G"}};
+  EXPECT_EQ(
+      parse_experiment(
+          R"({"base": {}, "executor": {"name": "slurm", "partition": "cpu", "sbatch": ["--mem=8G"]}})", file)
+          .executor,
+      slurm);
+  EXPECT_THAT(failure(R"({"base": {}, "executor": {"partition": "cpu"}})"),
+              testing::HasSubstr("at /executor: \"name\" is missing"));
+  EXPECT_THAT(failure(R"({"base": {}, "executor": {"name": "slrm"}})"),
+              testing::HasSubstr("at /executor/name: "));
+}
+
 TEST(Experiment, ErrorsNameFilePlaceAndRule) {
   EXPECT_EQ(
       failure(R"({"base": {}, "swep": {}})"),
       "e/quick.json at /swep: unknown key \"swep\"; did you mean \"sweep\"? known: name, description, base, "
-      "sweep, repeat, exclude");
+      "sweep, repeat, exclude, executor");
   EXPECT_EQ(failure("{}"), "e/quick.json: \"base\" is missing");
   EXPECT_EQ(failure(R"({"base": [1]})"), "e/quick.json at /base: must be an object, but is [1]");
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"m": {}}})"), HasSubstr("/sweep/m: is empty"));
