@@ -85,7 +85,7 @@ std::vector<Run> with_id(const std::vector<Run>& runs, const std::string& id) {
 // Throws InputError unless the runs' ids are final: a node may have what this machine lacks, but not other data.
 void require_final_ids(const std::vector<Run>& runs) {
   for (const Run& run : runs) {
-    if (!run.id_is_final()) throw run.missing.front();
+    if (!run.id_is_final()) throw InputError(run.missing.front());
   }
 }
 

@@ -89,7 +89,8 @@ netem::Topology TopologyChoice::load() const {
   std::vector<Override> changes;
   for (const std::string& assignment : overrides) changes.push_back(parse_assignment(assignment));
   // A burst is a time at the rate, so rates come first.
-  std::ranges::stable_partition(changes, [](const Override& each) { return each.path == bottleneck_rate; });
+  std::stable_partition(changes.begin(), changes.end(),
+                        [](const Override& each) { return each.path == bottleneck_rate; });
   for (const Override& change : changes) apply(change, topology);
   return topology;
 }

@@ -84,7 +84,7 @@ std::optional<Mount> mount_of(const fs::path& path, std::string_view mountinfo) 
     std::string further;
     words >> mount.kind >> source >> further;
     if (!words) continue;
-    mount.options = options + "," + further;
+    mount.options = fmt::format("{},{}", options, further);
     const fs::path at = unescaped(point);
     const bool is_nearer =
         std::distance(at.begin(), at.end()) >= std::distance(longest.begin(), longest.end());

@@ -36,6 +36,23 @@ Allocation allocation_for(const Run& run) {
   return *std::move(found);
 }
 
+// By [from][to]; `measured`: by rank.
+netem::RateMatrix bit_per_s(const std::vector<event::MeasuredNetwork>& measured) {
+  netem::RateMatrix out(measured.size(), std::vector<double>(measured.size(), 0));
+  for (std::size_t to = 0; to < measured.size(); ++to) {
+    for (std::size_t from = 0; from < measured.size(); ++from)
+      out[from][to] = measured[to].received_bit_per_s[from];
+  }
+  return out;
+}
+
+record::MeasuredRates rates(const std::vector<event::MeasuredNetwork>& measured) {
+  record::MeasuredRates out{.pairs_at_a_time = measured.front().pairs_at_a_time,
+                            .bit_per_s = bit_per_s(measured)};
+  for (const event::MeasuredNetwork& each : measured) out.round_trips_s.push_back(each.round_trips_s);
+  return out;
+}
+
 // Returns the largest relative change of a pair's rate.
 std::optional<double> largest_change(const std::vector<std::vector<double>>& before,
                                      const std::vector<std::vector<double>>& after) {
@@ -114,15 +131,6 @@ const std::string& ClusterNetwork::network_interface(std::int64_t rank) const {
   return before_.at(static_cast<std::size_t>(rank)).network_interface;
 }
 
-std::vector<std::vector<double>> ClusterNetwork::bit_per_s(const Measured& measured) const {
-  std::vector<std::vector<double>> out(measured.size(), std::vector<double>(measured.size(), 0));
-  for (std::size_t to = 0; to < measured.size(); ++to) {
-    for (std::size_t from = 0; from < measured.size(); ++from)
-      out[from][to] = measured[to].received_bit_per_s[from];
-  }
-  return out;
-}
-
 netem::Topology ClusterNetwork::topology() const {
   std::vector<std::string> names;
   for (const netem::Host& host : hosts_) names.push_back(host.name);
@@ -132,13 +140,6 @@ netem::Topology ClusterNetwork::topology() const {
 std::vector<int> ClusterNetwork::reduction_tree() const {
   if (run_.reduction_tree.empty()) return {};
   return netem::reduction_tree_of(topology(), hosts_.size());
-}
-
-record::MeasuredRates ClusterNetwork::rates(const Measured& measured) const {
-  record::MeasuredRates out{.pairs_at_a_time = measured.front().pairs_at_a_time,
-                            .bit_per_s = bit_per_s(measured)};
-  for (const event::MeasuredNetwork& each : measured) out.round_trips_s.push_back(each.round_trips_s);
-  return out;
 }
 
 std::optional<record::Cluster> ClusterNetwork::report() const {

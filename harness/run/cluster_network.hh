@@ -60,8 +60,6 @@ class ClusterNetwork {
 
   Outcome measure(double max_s, Executor& executor, Progress& progress, const TimeLimits& limits,
                   Measured& out);
-  record::MeasuredRates rates(const Measured& measured) const;
-  std::vector<std::vector<double>> bit_per_s(const Measured& measured) const;
   struct Use {
     std::int64_t bytes = 0;
     double wire_bit_per_s = 0;

@@ -237,7 +237,7 @@ PREEMPTION = """\
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 PartitionName=urgent Nodes=n[0-3] MaxTime=INFINITE State=UP PriorityTier=10
-PartitionName=spare Nodes=n[0-3] MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE GraceTime=20
+PartitionName=spare Nodes=n[0-3] MaxTime=INFINITE State=UP PriorityTier=1 PreemptMode=REQUEUE
 """
 
 
@@ -246,7 +246,7 @@ class PreemptionTest(SlurmSetting):
 
     def test_a_preempted_run_is_executed_again(self) -> None:
         sweep = sweep_of(sweep={"seed": [1, 2, 3, 4]})
-        sweep["base"]["training"]["epochs"] = 150
+        sweep["base"]["training"]["epochs"] = 600
         self.write(sweep)
         with subprocess.Popen(self.command("--executor", "slurm", "--partition", "spare"), cwd=self.folder,
                               env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,

@@ -77,6 +77,7 @@ std::optional<Subnet> parse_subnet(std::string_view text) {
 
 std::string described(const std::vector<Candidate>& interfaces) {
   std::vector<std::string> out;
+  out.reserve(interfaces.size());
   for (const Candidate& each : interfaces)
     out.push_back(fmt::format("{} ({})", each.interface.name, each.interface.address));
   return out.empty() ? "none" : fmt::format("{}", fmt::join(out, ", "));

@@ -1,5 +1,7 @@
 #include "trainer/collectives/transport/peer_listener.hh"
 
+#include <algorithm>
+#include <iterator>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -100,7 +102,7 @@ TEST_F(PeerListenerTest, ClosesTheConnectionsOfStrangersThatStay) {
 TEST_F(PeerListenerTest, SurvivesACrowd) {
   const FileDescriptor first = connected_worker(1);
   std::vector<FileDescriptor> crowd;
-  for (int i = 0; i < 300; ++i) crowd.push_back(connect_to_listener());
+  std::generate_n(std::back_inserter(crowd), 300, [this] { return connect_to_listener(); });
   const FileDescriptor last = connected_worker(2);
   EXPECT_EQ(listener_.accept({1, 2}, 10).size(), 2U);
 }
