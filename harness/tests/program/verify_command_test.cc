@@ -28,7 +28,7 @@ TEST(VerifyCommand, TellsAskedFromMeasuredAndItsExitCodeIsTheVerdict) {
   const Json answer = Json::parse(ended.output);
   EXPECT_EQ(ended.status.code, answer.at("verdict") == "as specified" ? 0 : 1) << ended.output;
   EXPECT_EQ(answer.at("topology").at("links").at(0).at("rate"), "50 Mbit/s");
-  EXPECT_EQ(answer.at("topology").at("links").at(0).at("burst"), "6250 bytes");
+  EXPECT_EQ(answer.at("topology").at("links").at(0).at("burst"), "6.25 kB");
   EXPECT_TRUE(answer.at("machine").contains("kernel"));
   bool measured = false;
   for (const Json& one : answer.at("measurements")) {
