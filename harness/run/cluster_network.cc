@@ -84,9 +84,11 @@ std::optional<Outcome> ClusterNetwork::measure_before(Executor& executor, Progre
   return std::nullopt;
 }
 
-void ClusterNetwork::measure_after(Executor& executor, Progress& progress, const TimeLimits& limits) {
+bool ClusterNetwork::measure_after(Executor& executor, Progress& progress, const TimeLimits& limits) {
   const Outcome outcome = measure(after_s, executor, progress, limits, after_);
-  if (outcome.status != Outcome::Status::completed) after_.clear();
+  const bool is_complete = outcome.status == Outcome::Status::completed;
+  if (!is_complete) after_.clear();
+  return is_complete;
 }
 
 Outcome ClusterNetwork::measure(double max_s, Executor& executor, Progress& progress,

@@ -27,8 +27,8 @@ class ClusterNetwork {
 
   // Measures the network between all workers, for at most a minute. Returns how that ended unless it succeeded.
   std::optional<Outcome> measure_before(Executor& executor, Progress& progress, const TimeLimits& limits);
-  // The same once more, for a shorter time. A failure is only noted in the report.
-  void measure_after(Executor& executor, Progress& progress, const TimeLimits& limits);
+  // The same once more, for a shorter time. Returns whether it succeeded.
+  bool measure_after(Executor& executor, Progress& progress, const TimeLimits& limits);
 
   // The following need a measurement.
 

@@ -129,8 +129,9 @@ class RunInProgress {
       fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
-    if (cluster_ && outcome.status == Outcome::Status::completed)
-      cluster_->measure_after(context_.executor, context_.progress, context_.limits);
+    if (cluster_ && outcome.status == Outcome::Status::completed &&
+        !cluster_->measure_after(context_.executor, context_.progress, context_.limits))
+      warn("the network could not be measured after training, so it is not known how steady it was");
     if (outcome.status == Outcome::Status::completed && !run_.is_replay()) {
       const auto warning = warn_of_few_evaluations(measured().curve().size(), run_.training->config);
       if (warning && !measured().curve().empty())
