@@ -89,10 +89,11 @@ void require_final_ids(const std::vector<Run>& runs) {
   }
 }
 
-// Throws InputError if a run needs machines of its own, and this process has none.
-void require_machines(const Experiment& experiment, const std::vector<Run>& runs) {
-  const bool needs_machines =
-      std::ranges::any_of(runs, [](const Run& run) { return run.mode == Mode::cluster; });
+// Throws InputError if a run that has not ended needs machines of its own, and this process has none.
+void require_machines(const Experiment& experiment, const std::vector<Run>& runs, const KeptRuns& kept) {
+  bool needs_machines = false;
+  for (std::size_t i = 0; i < runs.size(); ++i)
+    needs_machines = needs_machines || (!kept[i] && runs[i].mode == Mode::cluster);
   if (needs_machines && !Allocation::find())
     throw InputError(
         {experiment.file, ""},
@@ -141,7 +142,7 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
                              .detach = options.slurm.detach};
     return finish(run_on_slurm(runs, std::move(kept), sweep, slurm, *stop));
   }
-  require_machines(experiment, runs);
+  require_machines(experiment, runs, kept);
   bool needs_sandbox = false;
   for (std::size_t i = 0; i < runs.size(); ++i)
     needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);

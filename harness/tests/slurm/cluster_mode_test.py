@@ -117,6 +117,9 @@ class ClusterModeTest(unittest.TestCase):
             self.assertLess(rate[near][far], 100e6)
             self.assertGreater(network["before"]["round_trips_s"][near][far], 0)
         self.assertEqual(real["dense"]["fidelity"]["verdict"], "real")
+        outside = {name: value for name, value in os.environ.items() if not name.startswith("SLURM")}
+        again = subprocess.run([PROGRAM, "run", "cluster.json"], cwd=FOLDER, env=outside, capture_output=True, text=True)
+        self.assertEqual(again.returncode, 0, "a finished sweep needs no machines: " + again.stderr)
         sent = real["dense"]["traffic"]["wire_bytes"]["w2->network"]
         self.assertGreater(sent, real["dense"]["traffic"]["sent_bytes_per_worker"] / 2)
 
