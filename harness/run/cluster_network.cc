@@ -18,8 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr double before_s = 40;
-constexpr double after_s = 20;
+// About what it takes. The same each time, because it decides how many pairs are measured at a time.
+constexpr double measurement_s = 40;
 constexpr double steady_within = 0.1;
 constexpr auto network_name = "network";  // the other end of a host's link, as utilisation names it
 
@@ -77,7 +77,7 @@ ClusterNetwork::ClusterNetwork(const Run& run, fs::path folder, std::string log_
 
 std::optional<Outcome> ClusterNetwork::measure_before(Executor& executor, Progress& progress,
                                                       const TimeLimits& limits) {
-  Outcome outcome = measure(before_s, executor, progress, limits, before_);
+  Outcome outcome = measure(executor, progress, limits, before_);
   if (outcome.status != Outcome::Status::completed) return outcome;
   for (std::size_t rank = 0; rank < before_.size(); ++rank)
     hosts_.push_back({.name = run_.setting->topology.hosts.at(rank), .address = before_[rank].address});
@@ -85,14 +85,14 @@ std::optional<Outcome> ClusterNetwork::measure_before(Executor& executor, Progre
 }
 
 bool ClusterNetwork::measure_after(Executor& executor, Progress& progress, const TimeLimits& limits) {
-  const Outcome outcome = measure(after_s, executor, progress, limits, after_);
+  const Outcome outcome = measure(executor, progress, limits, after_);
   const bool is_complete = outcome.status == Outcome::Status::completed;
   if (!is_complete) after_.clear();
   return is_complete;
 }
 
-Outcome ClusterNetwork::measure(double max_s, Executor& executor, Progress& progress,
-                                const TimeLimits& limits, Measured& out) {
+Outcome ClusterNetwork::measure(Executor& executor, Progress& progress, const TimeLimits& limits,
+                                Measured& out) {
   const fs::path rendezvous = folder_ / "rendezvous";
   fs::remove_all(rendezvous);
   fs::create_directory(rendezvous);
@@ -106,7 +106,7 @@ Outcome ClusterNetwork::measure(double max_s, Executor& executor, Progress& prog
                                                .rendezvous_directory = rendezvous.string(),
                                                .log_level = log_level_,
                                                .network_interface = run_.setting->topology.network_interface,
-                                               .max_s = max_s})));
+                                               .max_s = measurement_s})));
     job.workers.push_back({.rank = rank,
                            .command = "measure",
                            .input = input,

@@ -27,7 +27,7 @@ class ClusterNetwork {
 
   // Measures the network between all workers, for at most a minute. Returns how that ended unless it succeeded.
   std::optional<Outcome> measure_before(Executor& executor, Progress& progress, const TimeLimits& limits);
-  // The same once more, for a shorter time. Returns whether it succeeded.
+  // The same once more. Returns whether it succeeded.
   bool measure_after(Executor& executor, Progress& progress, const TimeLimits& limits);
 
   // The following need a measurement.
@@ -58,8 +58,7 @@ class ClusterNetwork {
  private:
   using Measured = std::vector<event::MeasuredNetwork>;  // by rank
 
-  Outcome measure(double max_s, Executor& executor, Progress& progress, const TimeLimits& limits,
-                  Measured& out);
+  Outcome measure(Executor& executor, Progress& progress, const TimeLimits& limits, Measured& out);
   struct Use {
     std::int64_t bytes = 0;
     double wire_bit_per_s = 0;
