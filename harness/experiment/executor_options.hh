@@ -10,7 +10,7 @@ namespace thinpipe {
 
 struct ExecutorOptions {
   std::string name = "local";
-  // Of slurm; empty: sbatch's default.
+  // The options of sbatch with these names; empty: sbatch's defaults.
   std::string partition = {};
   std::string time = {};
   std::string account = {};

@@ -55,7 +55,7 @@ struct Run {
   std::vector<InputError> missing = {};
 
   Mode mode = Mode::live;
-  // Whether its processes train and communicate, so that their times are measured.
+  // Returns whether its workers train over a network, emulated or real, instead of repeating what others did.
   bool trains_in_real_time() const { return mode == Mode::live || mode == Mode::cluster; }
   netem::Schedule schedule;  // the network's changes during the run; places are in the user's file
   std::int64_t workers = 0;
