@@ -199,7 +199,7 @@ Check judge_probe(const std::vector<LinkCounters>& readings, const ShapedDirecti
     return check;
   }
   const double share = estimate.rate_of_cap();
-  const double most_bytes = shape.rate_bit_per_s / 8 * estimate.time_s + shape.burst_bytes;
+  const double most_bytes = shape.rate_bit_per_s / 8 * estimate.time_s + credit_bytes(shape);
   check.measured = rounded(share);
   check.ok = share >= lowest && estimate.bytes <= highest * most_bytes;
   return check;

@@ -79,7 +79,7 @@ void RateRecord::finish_slot(const LinkCounters& counters, double min_s) {
   if (slot_.time_s < min_s) return;
   const double max_s = slot_.time_s + counters.time_uncertainty_s + slot_first_->time_uncertainty_s;
   max_rate_ratio_ =
-      std::max(max_rate_ratio_, slot_.bytes / (shape_.rate_bit_per_s / 8 * max_s + shape_.burst_bytes));
+      std::max(max_rate_ratio_, slot_.bytes / (shape_.rate_bit_per_s / 8 * max_s + credit_bytes(shape_)));
   if (slot_.backlogged_s > 0) {
     slots_.push_back(slot_);
     all_.add(slot_);
@@ -139,7 +139,7 @@ std::vector<Check> RateRecord::checks() const {
   std::vector<Check> out = {median,
                             slowest,
                             {.name = "fastest 100 ms " + name,
-                             .asked = "at most 1 of the cap plus one burst",
+                             .asked = "at most 1 of the cap plus the credit of a pause",
                              .measured = rounded(max_rate_ratio_),
                              .ok = max_rate_ratio_ <= 1 + rounding},
                             {.name = "drops before the queue is full " + name,

@@ -16,6 +16,7 @@
 #include "netem/kernel/fair_queue.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/qdisc.hh"
+#include "netem/kernel/token_bucket.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -101,7 +102,7 @@ LinkShape read_shape(const OwnedCache& cache, const ShapedDevice& device) {
   const OwnedQdisc first = fair ? find(cache, device, first_flow_queue_handle) : nullptr;
   return {
       .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
-      .burst_bytes = static_cast<double>(rtnl_qdisc_tbf_get_rate_bucket(shaper.get())),
+      .burst_bytes = held_burst_bytes(shaper),
       .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(fair ? first.get() : queue.get())),
       .queueing = fair ? Queueing::fair : Queueing::fifo,
       .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{}};
@@ -144,11 +145,7 @@ void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, con
 // describes every qdisc in full: libnl cannot send back the state that it has read from the kernel.
 LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& device,
                     const LinkShape& asked) {
-  const OwnedQdisc shaper = new_qdisc(device.ifindex, TC_H_ROOT, shaper_handle, "tbf");
-  rtnl_qdisc_tbf_set_rate(shaper.get(), static_cast<int>(asked.rate_bit_per_s / 8),
-                          static_cast<int>(asked.burst_bytes), 0);
-  rtnl_qdisc_tbf_set_limit(shaper.get(), static_cast<int>(asked.queue_bytes));
-  put(socket, edit, "shape " + device.name, shaper);
+  put(socket, edit, "shape " + device.name, new_token_bucket(device.ifindex, shaper_handle, asked));
   std::uint32_t holder = shaper_handle;
   if (device.impaired) {
     put(socket, edit, "delay or disturb " + device.name, new_netem(device.ifindex, inside(holder), asked));
@@ -174,6 +171,7 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
     throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
                             print(held)));
   }
+  check_credit(find(cache, device, shaper_handle), device.name, asked);
   if (device.impaired) check_frame_counts(find(cache, device, netem_handle), device, asked);
   return held;
 }
@@ -181,11 +179,8 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
 }  // namespace
 
 bool is_held(const LinkShape& asked, const LinkShape& held) {
-  // One microsecond is lost in the kernel's ticks, another when libnl reads them back.
-  const double two_microseconds_bytes = std::ceil(2 * asked.rate_bit_per_s / 8e6);
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
-         held.burst_bytes <= asked.burst_bytes + 1 &&
-         held.burst_bytes >= asked.burst_bytes - two_microseconds_bytes - 1 &&
+         is_held_bucket(asked.burst_bytes, held.burst_bytes, catch_up_ratio * asked.rate_bit_per_s) &&
          std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && held.queueing == asked.queueing &&
          is_held(asked.impairments, held.impairments);
 }

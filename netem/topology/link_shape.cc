@@ -26,6 +26,10 @@ LinkShape link_shape_of(const Direction& direction) {
           .impairments = direction.impairments};
 }
 
+double credit_bytes(const LinkShape& shape) {
+  return std::max(shape.burst_bytes, 250e-6 * shape.rate_bit_per_s / 8);
+}
+
 Json to_json(const LinkShape& shape) {
   Json out = {{"rate_bit_per_s", shape.rate_bit_per_s},
               {"burst_bytes", shape.burst_bytes},

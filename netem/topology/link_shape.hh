@@ -23,6 +23,9 @@ Json to_json(const LinkShape& shape);
 
 inline constexpr double min_burst_bytes = 4000;  // two full frames, and room for the next one's tokens
 
+// A shaper may send at most this share of the cap while it makes up for its late timers.
+inline constexpr double catch_up_ratio = 1.05;
+
 // The kernel stores a burst as its time at the rate, in 32 bits of 64 ns.
 inline constexpr double max_burst_s = 274;
 
@@ -32,6 +35,13 @@ inline constexpr double max_burst_s = 274;
 // This burst (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000) is the smallest that keeps the link busy.
 // A larger one would give more free credit after every pause.
 LinkShape link_shape_of(const Direction& direction);
+
+// Returns the bytes that a direction may at most be ahead of its cap after a pause:
+//   max(burst, 250 us of the rate)
+// Of them the burst may pass at once, and the rest at catch_up_ratio of the cap. So what a late timer left
+// unsent is sent soon after, while a short message hardly arrives earlier than by the burst alone.
+// docs/fidelity.md has the measurements behind both numbers.
+double credit_bytes(const LinkShape& shape);
 
 // Throws InputError at `place` unless the burst holds a full frame, the kernel can store the burst as a time,
 // and the queue holds a burst.

@@ -16,6 +16,16 @@ TEST(LinkShapeTest, FollowsTheRate) {
   EXPECT_EQ(shape_at(1e6).queue_bytes, 16 * 1514);
 }
 
+TEST(LinkShapeTest, CreditExceedsTheBurstWhereLateTimersCostMoreThanIt) {
+  const auto credit_at = [](double rate) {
+    return credit_bytes(link_shape_of(Direction{.rate_bit_per_s = rate}));
+  };
+  EXPECT_EQ(credit_at(100e6), 4000) << "the burst";
+  EXPECT_EQ(credit_at(500e6), 15625);
+  EXPECT_EQ(credit_at(1e9), 31250);
+  EXPECT_EQ(credit_bytes({.rate_bit_per_s = 500e6, .burst_bytes = 64e3}), 64e3) << "the user's burst";
+}
+
 TEST(LinkShapeTest, FramesThatMeetTheirFatesOneByOneTravelOneByOne) {
   // TCP subtracts between 200 and 400 bytes for headers; a full frame's payload is 1448 bytes.
   for (const Impairments& asked :
