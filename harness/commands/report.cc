@@ -103,17 +103,15 @@ void write_page(const fs::path& path, const Report& report) {
 // docs/report.md describes the layout; a change that breaks readers increments the version.
 constexpr int json_version = 2;
 
-std::string json_report(const Report& report) {
-  return Json{{"schema_version", json_version},
-              {"spread", spread_note},
-              {"runs", report.runs},
-              {"groups", report.groups}}
-             .dump(2, ' ', false, Json::error_handler_t::replace) +
-         "\n";
+std::string json_report(Report report) {
+  Json out{{"schema_version", json_version}, {"spread", spread_note}};
+  out["runs"] = std::move(report.runs);
+  out["groups"] = std::move(report.groups);
+  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string for_standard_output(const ReportOptions& options, const Report& report) {
-  if (options.json) return json_report(report);
+std::string for_standard_output(const ReportOptions& options, Report report) {
+  if (options.json) return json_report(std::move(report));
   if (options.csv) return csv_report(report.runs);
   if (options.markdown) return markdown_report(report);
   return text_report(report);
@@ -124,12 +122,11 @@ int report(const ReportOptions& options) {
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
   const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
-  const Report made = report_of(options.results, {.target = target,
-                                                  .hold = options.hold,
-                                                  .over = options.over,
-                                                  .curve = page || curves,
-                                                  .origin = page.has_value()});
-  fmt::print("{}", for_standard_output(options, made));
+  Report made = report_of(options.results, {.target = target,
+                                            .hold = options.hold,
+                                            .over = options.over,
+                                            .curve = page || curves,
+                                            .origin = page.has_value()});
   // On standard error, because standard output may go to a CSV or JSON file.
   if (page) {
     write_page(*page, made);
@@ -140,6 +137,7 @@ int report(const ReportOptions& options) {
     print_stderr("wrote {} event files; view them with: tensorboard --logdir {}\n", written.size(),
                  *options.tensorboard);
   }
+  fmt::print("{}", for_standard_output(options, std::move(made)));
   return 0;
 }
 
