@@ -28,8 +28,24 @@ ChildProcess start(const std::vector<std::string>& arguments, FileDescriptor& so
 Conversation::Conversation(const std::vector<std::string>& arguments)
     : name_(fmt::format("{}", fmt::join(arguments, " "))), child_(start(arguments, socket_)) {}
 
-std::string Conversation::ask(std::string_view line) {
-  send(std::string(line) + '\n');
+// Receives meanwhile: the program may first have to get rid of an answer that is longer than the socket holds.
+// Stops when the child has ended or closed its end: hear() then reports its exit status.
+void Conversation::say(std::string_view line) {
+  const std::string text = std::string(line) + '\n';
+  std::string_view bytes = text;
+  while (!bytes.empty()) {
+    const short ready = wait_for(POLLIN | POLLOUT);
+    if ((ready & POLLIN) != 0 && !receive()) return;
+    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && errno == EAGAIN && (ready & POLLIN) != 0) continue;
+    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET || errno == EAGAIN)) return;
+    system_call("write to " + name_, sent);
+    bytes.remove_prefix(static_cast<std::size_t>(sent));
+  }
+}
+
+std::string Conversation::hear() {
   std::size_t end = 0;
   while ((end = received_.find('\n')) == std::string::npos) {
     if (receive()) continue;
@@ -38,18 +54,6 @@ std::string Conversation::ask(std::string_view line) {
   std::string answer = received_.substr(0, end);
   received_.erase(0, end + 1);
   return answer;
-}
-
-// Stops when the child has ended or closed its end: ask() then reports its exit status.
-void Conversation::send(std::string_view bytes) {
-  while (!bytes.empty()) {
-    wait_for(POLLOUT);
-    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0 && (errno == EPIPE || errno == ECONNRESET || errno == EAGAIN)) return;
-    system_call("write to " + name_, sent);
-    bytes.remove_prefix(static_cast<std::size_t>(sent));
-  }
 }
 
 // Appends to `received_`. Returns false if the child has ended, or closed its end, and left nothing to read.
@@ -67,13 +71,14 @@ bool Conversation::receive() {
 }
 
 // Blocks until the socket is ready, or the child has ended: a process that it leaves behind may hold the
-// socket open for ever.
-void Conversation::wait_for(short event) const {
-  std::array<pollfd, 2> waited{{{.fd = socket_.get(), .events = event, .revents = 0},
+// socket open for ever. Returns what the socket is ready for.
+short Conversation::wait_for(short events) const {
+  std::array<pollfd, 2> waited{{{.fd = socket_.get(), .events = events, .revents = 0},
                                 {.fd = child_.pidfd().get(), .events = POLLIN, .revents = 0}}};
   while (::poll(waited.data(), waited.size(), -1) < 0) {
     if (errno != EINTR) throw SystemError("wait for " + name_, errno);
   }
+  return waited[0].revents;
 }
 
 }  // namespace thinpipe

@@ -17,19 +17,27 @@ class Conversation {
   // Returns the program and its arguments.
   const std::string& name() const { return name_; }
 
-  // Sends a line and returns the next line of the program. Throws Error with the program's arguments and exit
-  // status if it ends without an answer.
-  std::string ask(std::string_view line);
+  // Sends a line. The program may be working on an earlier one.
+  void say(std::string_view line);
+
+  // Returns the next line of the program. Throws Error with the program's arguments and exit status if it ends
+  // without one.
+  std::string hear();
+
+  // Sends a line and returns the next line of the program, as both do.
+  std::string ask(std::string_view line) {
+    say(line);
+    return hear();
+  }
 
  private:
-  void send(std::string_view bytes);
   bool receive();
-  void wait_for(short event) const;
+  short wait_for(short events) const;
 
   std::string name_;
   FileDescriptor socket_;
   ChildProcess child_;
-  std::string received_;  // after the last answer
+  std::string received_;  // after the last line that hear() returned
 };
 
 }  // namespace thinpipe

@@ -62,6 +62,13 @@ RenamedNames::Renamed RenamedNames::parse_renamed(const json& entry) {
   return renamed;
 }
 
+RenamedNames::Renamed RenamedNames::reversed(const Renamed& renamed) {
+  Renamed out{.at = renamed.at, .name = renamed.at.back(), .values = {}};
+  out.at.back() = renamed.name;
+  for (const auto& [old, current] : renamed.values) out.values.emplace(current, old);
+  return out;
+}
+
 RenamedNames::RenamedNames(const json& table) {
   table.at("configuration_at").get_to(configuration_at_);
   for (const json& entry : table.at("changes")) {
@@ -71,6 +78,9 @@ RenamedNames::RenamedNames(const json& table) {
       std::ranges::transform(list, std::back_inserter(change.renamed[kind]), parse_renamed);
     }
   }
+  for (const Change& change : changes_)
+    std::ranges::transform(change.of("configuration"), std::back_inserter(backward_), reversed);
+  std::ranges::reverse(backward_);
 }
 
 const RenamedNames::List& RenamedNames::Change::of(const std::string& kind) const {
@@ -79,36 +89,27 @@ const RenamedNames::List& RenamedNames::Change::of(const std::string& kind) cons
   return found == renamed.end() ? none : found->second;
 }
 
+void RenamedNames::apply(const List& list, json& value) {
+  for (const Renamed& entry : list) {
+    for_each_holder(value, entry.at, [&entry](json& object) {
+      rename_member(object, entry.at.back(), entry.name, entry.values);
+    });
+  }
+}
+
 void RenamedNames::upgrade(json& document, const std::string& kind) const {
   const auto version = document.at("schema_version").get<std::int64_t>();
-  const auto apply = [](json& value, const List& list) {
-    for (const Renamed& entry : list) {
-      for_each_holder(value, entry.at, [&entry](json& object) {
-        rename_member(object, entry.at.back(), entry.name, entry.values);
-      });
-    }
-  };
   for (const Change& change : changes_) {
     const auto since = change.schema_versions.find(kind);
     if (since == change.schema_versions.end() || version >= since->second) continue;
-    apply(document, change.of(kind));
+    apply(change.of(kind), document);
     const json::json_pointer at(configuration_at_.at(kind));
-    if (document.contains(at)) apply(document[at], change.of("configuration"));
+    if (document.contains(at)) apply(change.of("configuration"), document[at]);
   }
 }
 
 json RenamedNames::with_first_names(json configuration) const {
-  for (auto change = changes_.rbegin(); change != changes_.rend(); ++change) {
-    const List& list = change->of("configuration");
-    for (auto entry = list.rbegin(); entry != list.rend(); ++entry) {
-      std::vector<std::string> path = entry->at;
-      path.back() = entry->name;
-      std::map<std::string, std::string> values;
-      for (const auto& [old, current] : entry->values) values.emplace(current, old);
-      for_each_holder(configuration, path,
-                      [&](json& object) { rename_member(object, entry->name, entry->at.back(), values); });
-    }
-  }
+  apply(backward_, configuration);
   return configuration;
 }
 

@@ -55,9 +55,12 @@ class RenamedNames {
   };
 
   static Renamed parse_renamed(const nlohmann::json& entry);
+  static Renamed reversed(const Renamed& renamed);
+  static void apply(const List& list, nlohmann::json& value);
 
   std::map<std::string, std::string> configuration_at_;
   std::vector<Change> changes_;
+  List backward_;  // from current names of configurations to the first ones
 };
 
 // Returns the names that this version has renamed.

@@ -28,6 +28,8 @@
 namespace thinpipe {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr double max_limit_s = 365.0 * 24 * 3600;
 
 struct RunOptions {
@@ -113,11 +115,16 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   const Experiment experiment = options.choice.load();
   options.slurm.complete(experiment, arguments);
   const TrainerProgram trainer = TrainerProgram::find();
+  const fs::path results = fs::path(options.results) / experiment.name;
+  const bool needs_all_records =
+      options.choice.only.empty() && options.run_id.empty() && !options.repeat.all && !options.dry_run;
+  std::optional<EarlyReader> early;
+  if (needs_all_records) early.emplace(results);
   std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
   if (!options.run_id.empty()) runs = with_id(runs, options.run_id);
   options.slurm.is_chosen() ? require_final_ids(runs) : require_all_here(runs);
   const SweepOptions sweep{.experiment = experiment.name,
-                           .results = std::filesystem::path(options.results) / experiment.name,
+                           .results = results,
                            .repeat = options.repeat,
                            .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
                                       .silence = parse_limit("--hang-timeout", options.hang_timeout),
@@ -130,7 +137,7 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
     return 0;
   }
-  KeptRuns kept = find_kept(runs, sweep.results, sweep.repeat);
+  KeptRuns kept = find_kept(runs, results, sweep.repeat, early ? early->stop() : DigestsById{});
   if (options.slurm.is_chosen()) {
     if (options.jobs > 1)
       throw InputError(

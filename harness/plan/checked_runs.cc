@@ -1,5 +1,7 @@
 #include "harness/plan/checked_runs.hh"
 
+#include <algorithm>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -30,6 +32,8 @@ std::string with_controller_option_keys(const Remark& wrong) {
   return fmt::format("unknown key \"{}\"{}; from the trainer: {}", keys[0],
                      suggestion(keys[0], controller_option_keys()), wrong.message);
 }
+
+constexpr auto automatic_size = "auto";  // of buckets
 
 // An InputError about the merged configuration becomes one about the user's file.
 template <class Action>
@@ -109,11 +113,19 @@ UncheckedRuns read_unchecked(const std::vector<Point>& points, const std::string
 class Checks {
  public:
   Checks(const TrainerProgram& trainer, const std::vector<Point>& points)
-      : trainer_(trainer), points_(points) {}
+      : trainer_(trainer), checker_(trainer), points_(points) {}
+
+  // Has the trainer check `next` as soon as it has checked `present`, which complete() will ask about first. Does
+  // nothing if `present` may get another size of buckets: the trainer then checks it once more, and keeps its
+  // model in memory only until it sees another configuration.
+  void look_ahead(const std::string& present, const std::string& next) {
+    if (present.find(fmt::format("\"size\":\"{}\"", automatic_size)) != std::string::npos) return;
+    ask(present);
+    ask(next);
+  }
 
   // Checks the training of the run of that point, and decides what it leaves open.
   void complete(Run& run, std::size_t point, const std::string& config) {
-    if (run.runs_command()) return;  // it brings its own
     set_training(run, point, config);
     check_mode(run, point);
     if (run.external_trainer.hook) check_hook(run, point);
@@ -124,11 +136,10 @@ class Checks {
 
  private:
   void set_training(Run& run, std::size_t point, const std::string& config) {
-    auto& training = answers_[config];
-    if (!training) training = check(config, points_[point]);
-    run.training = training;
+    if (!answers_.contains(config)) answers_[config] = check(config, points_[point]);
+    run.training = answers_.at(config);
     run.missing.clear();
-    for (const Remark& missing : training->missing)
+    for (const Remark& missing : run.training->missing)
       run.missing.emplace_back(points_[point].place_of(missing.pointer), missing.message);
   }
 
@@ -161,9 +172,17 @@ class Checks {
     throw InputError(points_[point].place_of(place.pointer), known->second->message);
   }
 
+  // Asks the trainer unless it has answered or will.
+  void ask(const std::string& config) {
+    if (answers_.contains(config) || std::ranges::find(asked_, config) != asked_.end()) return;
+    checker_.ask(config);
+    asked_.push_back(config);
+  }
+
   std::shared_ptr<const CheckedConfig> check(const std::string& config, const Point& point) {
-    if (!checker_) checker_.emplace(trainer_);
-    CheckedConfig answer = checker_->check(config);
+    ask(config);
+    CheckedConfig answer = checker_.answer();
+    asked_.pop_front();
     if (!answer.ok)
       throw InputError(point.place_of(answer.wrong.pointer), with_controller_option_keys(answer.wrong));
     located(point, [&] { script_content_.add_to(answer.content, answer.config); });
@@ -174,7 +193,8 @@ class Checks {
   static std::optional<std::string> choose_bucket_size(const Run& run) {
     static const Json::json_pointer place("/buckets/size");
     const Json& config = run.training->config;
-    if (run.training->plan.is_null() || !config.contains(place) || config.at(place) != "auto") return {};
+    if (run.training->plan.is_null() || !config.contains(place) || config.at(place) != automatic_size)
+      return {};
     const auto bytes = suitable_bucket_bytes(run);
     if (!bytes) return {};
     Json chosen = config;
@@ -183,7 +203,8 @@ class Checks {
   }
 
   const TrainerProgram& trainer_;
-  std::optional<ConfigChecker> checker_;  // none before the first question
+  ConfigChecker checker_;
+  std::deque<std::string> asked_;  // the configurations that it has not answered yet, at most two
   std::unordered_map<std::string, std::optional<Remark>> hooks_;
   ScriptContent script_content_;
   CollectiveChoices collectives_;
@@ -196,15 +217,18 @@ class Checks {
 std::vector<Run> read_checked_runs(const Experiment& experiment, const TrainerProgram& trainer,
                                    const std::string& pattern) {
   const std::vector<Point> points = expand(experiment);
+  Checks checks(trainer, points);  // the trainer starts while the points are read
   auto [runs, trainings, configs] = read_unchecked(points, experiment.file);
   const std::vector<bool> needed = needed_for(runs, trainings, pattern);
-  // Runs with the same configuration follow each other, with all their sizes of buckets.
+  // Runs with the same configuration follow each other, with all their sizes of buckets. A script's command
+  // brings its own.
   std::vector<std::vector<std::size_t>> runs_of(configs.size());
   for (std::size_t i = 0; i < runs.size(); ++i) {
-    if (needed[i]) runs_of[trainings[i].config].push_back(i);
+    if (needed[i] && !runs[i].runs_command()) runs_of[trainings[i].config].push_back(i);
   }
-  Checks checks(trainer, points);
   for (std::size_t i = 0; i < configs.size(); ++i) {
+    const bool both_train = i + 1 < configs.size() && !runs_of[i].empty() && !runs_of[i + 1].empty();
+    if (both_train) checks.look_ahead(configs[i], configs[i + 1]);
     for (const std::size_t run : runs_of[i]) checks.complete(runs[run], run, configs[i]);
   }
   std::vector<Run> out;

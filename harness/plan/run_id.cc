@@ -92,8 +92,8 @@ void drop_what_came_later(Json& decisive) {
 
 }  // namespace
 
-Json decisive_part(const Json& normalised_config, const Json& content) {
-  Json decisive = normalised_config;
+Json decisive_part(Json normalised_config, const Json& content) {
+  Json decisive = std::move(normalised_config);
   if (const auto topology = decisive.find("topology"); topology != decisive.end() && topology->is_object()) {
     topology->erase("name");
     topology->erase("description");

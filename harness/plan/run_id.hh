@@ -19,7 +19,7 @@ std::string content_hash_of_file(const std::filesystem::path& path);
 // and trace file, and the patterns of a command's inputs. Replaces paths by hashes of their content; `content` has
 // these hashes by the JSON pointer to the path, as in CheckedConfig. Members have their original names
 // (RenamedNames).
-Json decisive_part(const Json& normalised_config, const Json& content = Json::object());
+Json decisive_part(Json normalised_config, const Json& content = Json::object());
 
 // The text of each member of an object, `"key":value`, by its key. Objects are hashed from these texts, so
 // that objects with common parts need not be assembled.

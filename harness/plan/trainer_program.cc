@@ -67,8 +67,8 @@ Json TrainerProgram::ask(const std::string& command, const std::string& input) c
   return parse_answer(output.text, fmt::format("{} {}", path_, command));
 }
 
-CheckedConfig ConfigChecker::check(const std::string& config) {
-  Json answer = parse_answer(trainer_.ask(config), trainer_.name());
+CheckedConfig ConfigChecker::answer() {
+  Json answer = parse_answer(trainer_.hear(), trainer_.name());
   CheckedConfig checked;
   checked.ok = answer.at("ok").get<bool>();
   if (!checked.ok) {

@@ -59,9 +59,18 @@ class ConfigChecker {
  public:
   explicit ConfigChecker(const TrainerProgram& trainer) : trainer_({trainer.path(), "check", "--lines"}) {}
 
-  // Checks a training configuration, given as the text of a JSON object in one line. Throws Error if the
-  // trainer itself fails.
-  CheckedConfig check(const std::string& config);
+  // Asks the trainer to check a training configuration, given as the text of a JSON object in one line. It may
+  // still be checking an earlier one.
+  void ask(const std::string& config) { trainer_.say(config); }
+
+  // Returns the answer to the first question that has none yet. Throws Error if the trainer itself fails.
+  CheckedConfig answer();
+
+  // Does both.
+  CheckedConfig check(const std::string& config) {
+    ask(config);
+    return answer();
+  }
 
  private:
   Conversation trainer_;

@@ -53,17 +53,18 @@ std::string method_of(const Json& config) {
 
 // Sets the group, which is equal for runs that differ only in their seed, `comparable` and `same_task`. All are
 // hashes of the members' texts, so that each text is written only once.
-void set_names(Digest& digest, const Json& config) {
-  MemberTexts texts = member_texts(decisive_part(config));
+void set_names(Digest& digest, Json config) {
+  const Json trainer = config.value("trainer", Json(nullptr));
+  MemberTexts texts = member_texts(decisive_part(std::move(config)));
   MemberTexts::node_type seed = texts.extract("seed");
   digest.row["group"] = run_id_of(texts);
   texts.insert(std::move(seed));
   for (const char* other : {"synchroniser", "pruning"}) texts.erase(other);
   const bool has_trainer = texts.contains("trainer");
-  if (has_trainer) texts["trainer"] = trainer_without_method(config.at("trainer"));
+  if (has_trainer) texts["trainer"] = trainer_without_method(trainer);
   digest.comparable = run_id_of(texts);
   texts.erase("optimiser");
-  if (has_trainer) texts["trainer"] = trainer_without_method(config.at("trainer"), false);
+  if (has_trainer) texts["trainer"] = trainer_without_method(trainer, false);
   digest.same_task = run_id_of(texts);
 }
 
@@ -283,7 +284,6 @@ Digest digest(Record record, const Wanted& wanted) {
   Digest out;
   out.row = row_of(record, wanted);
   out.started_at = record.provenance.value("started_at", std::string());
-  set_names(out, record.config);
   out.method = method_of(record.config);
   out.pruning = record.config.value("pruning", Json::object());
   if (wanted.origin) {
@@ -291,6 +291,7 @@ Digest digest(Record record, const Wanted& wanted) {
     out.failed_checks = failed_checks(record);
   }
   if (wanted.curve) out.curve = std::move(record.curve);
+  set_names(out, std::move(record.config));
   return out;
 }
 

@@ -35,12 +35,19 @@ const char* const comparisons[] = {"speed_up_over_", "convergence_speed_over_", 
 
 using Rows = std::vector<const Json*>;
 
-// Returns the values of the completed runs that have one. An object stands for its mean.
+Rows completed(const Rows& rows) {
+  Rows out;
+  std::ranges::copy_if(rows, std::back_inserter(out),
+                       [](const Json* row) { return row->at("status") == "completed"; });
+  return out;
+}
+
+// Returns the values of the runs that have one. An object stands for its mean.
 std::vector<double> values_of(const Rows& rows, const std::string& name) {
   std::vector<double> values;
   for (const Json* const row : rows) {
     const auto found = row->find(name);
-    if (found == row->end() || row->at("status") != "completed") continue;
+    if (found == row->end()) continue;
     const Json& value = found->is_object() ? found->at("mean") : *found;
     if (value.is_number()) values.push_back(value.get<double>());
   }
@@ -48,9 +55,11 @@ std::vector<double> values_of(const Rows& rows, const std::string& name) {
 }
 
 // Returns the number of rows with this value.
-std::int64_t count(const Rows& rows, const char* name, const Json& wanted) {
-  return std::ranges::count_if(rows,
-                               [&](const Json* row) { return row->value(name, Json(nullptr)) == wanted; });
+std::int64_t count(const Rows& rows, const std::string& name, const Json& wanted) {
+  return std::ranges::count_if(rows, [&](const Json* row) {
+    const auto found = row->find(name);
+    return found != row->end() && *found == wanted;
+  });
 }
 
 Json labels_without_seed(const Json& row) {
@@ -67,6 +76,7 @@ Json run_ids_of(const Rows& rows) {
 
 Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   const Json& first = *rows.front();
+  const Rows measured = completed(rows);
   Json out = {{"experiment", first.at("experiment")},
               {"label", label_without_seed(first)},
               {"labels", labels_without_seed(first)},
@@ -76,19 +86,19 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
               {"hold", first.value("hold", Json(nullptr))},
               {"run_ids", run_ids_of(rows)},
               {"runs", rows.size()},
-              {"completed", count(rows, "status", "completed")},
+              {"completed", measured.size()},
               {"reached", count(rows, "reached", true)},
               {"judged", count(rows, "fidelity", "faithful") + count(rows, "fidelity", "degraded")},
               {"degraded", count(rows, "fidelity", "degraded")},
               {"not_judged", count(rows, "fidelity", "not judged")}};
-  for (const char* const quantity : quantities) out[quantity] = summarise(values_of(rows, quantity));
+  for (const char* const quantity : quantities) out[quantity] = summarise(values_of(measured, quantity));
   for (const std::string& baseline : baselines) {
     for (const char* const comparison : comparisons)
-      out[comparison + baseline] = summarise(values_of(rows, comparison + baseline));
+      out[comparison + baseline] = summarise(values_of(measured, comparison + baseline));
     const std::string with_set_up = fmt::format("speed_up_over_{}_with_set_up", baseline);
-    out[with_set_up] = summarise(values_of(rows, with_set_up));
+    out[with_set_up] = summarise(values_of(measured, with_set_up));
     const std::string bound = fmt::format("speed_up_over_{}_is_lower_bound", baseline);
-    out[bound] = count(rows, bound.c_str(), true) > 0;
+    out[bound] = count(rows, bound, true) > 0;
     const std::string fidelity = fmt::format("speed_up_over_{}_fidelity", baseline);
     Json worst = nullptr;
     for (const Json* const row : rows) worst = worse_verdict(worst, row->value(fidelity, Json(nullptr)));

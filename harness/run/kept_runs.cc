@@ -12,8 +12,32 @@ namespace thinpipe {
 
 namespace fs = std::filesystem;
 
+namespace {
+
+constexpr auto record_name = "run.json";
+
+// Returns nullopt if there is none that a report can show.
+std::optional<Digest> read_digest(const fs::path& path) {
+  try {
+    std::optional<Record> record = find_record(path);
+    return record ? std::optional(digest(*std::move(record))) : std::nullopt;
+  } catch (const InputError&) {
+    return std::nullopt;
+  } catch (const Json::exception&) {
+    return std::nullopt;
+  }
+}
+
+// The run may have another label than when it was recorded.
+void set_labels(Digest& digest, const Run& run) {
+  digest.row["label"] = run.label;
+  digest.row["labels"] = std::map<std::string, std::string>(run.labels.begin(), run.labels.end());
+}
+
+}  // namespace
+
 fs::path record_path(const Run& run, const fs::path& results) {
-  return results / run.id / "run.json";
+  return results / run.id / record_name;
 }
 
 std::string record_hash(const Run& run, const fs::path& results) {
@@ -22,28 +46,20 @@ std::string record_hash(const Run& run, const fs::path& results) {
 }
 
 std::optional<Digest> existing_digest(const Run& run, const fs::path& results) {
-  try {
-    std::optional<Record> record = find_record(record_path(run, results));
-    if (!record) return std::nullopt;
-    Digest out = digest(*std::move(record));
-    // The run may have another label than when it was recorded.
-    out.row["label"] = run.label;
-    out.row["labels"] = std::map<std::string, std::string>(run.labels.begin(), run.labels.end());
-    return out;
-  } catch (const InputError&) {
-    return std::nullopt;
-  } catch (const Json::exception&) {
-    return std::nullopt;
-  }
+  std::optional<Digest> out = read_digest(record_path(run, results));
+  if (out) set_labels(*out, run);
+  return out;
 }
 
 std::string status_of(const Digest& digest) {
   return digest.row.at("status").get<std::string>();
 }
 
-std::optional<Digest> find_kept(const Run& run, const fs::path& results, const Repeat& repeat) {
-  if (repeat.all) return std::nullopt;
-  std::optional<Digest> found = existing_digest(run, results);
+namespace {
+
+// Returns the digest if its run need not be executed again.
+std::optional<Digest> if_kept(std::optional<Digest> found, const Run& run, const fs::path& results,
+                              const Repeat& repeat) {
   if (!found) return std::nullopt;
   if (run.leaves_trace && !fs::exists(results / run.id / trace_file_name)) return std::nullopt;
   const std::string status = status_of(*found);
@@ -53,9 +69,45 @@ std::optional<Digest> find_kept(const Run& run, const fs::path& results, const R
   return is_kept ? std::move(found) : std::nullopt;
 }
 
-KeptRuns find_kept(const std::vector<Run>& runs, const fs::path& results, const Repeat& repeat) {
+}  // namespace
+
+std::optional<Digest> find_kept(const Run& run, const fs::path& results, const Repeat& repeat) {
+  return repeat.all ? std::nullopt : if_kept(existing_digest(run, results), run, results, repeat);
+}
+
+EarlyReader::EarlyReader(fs::path results)
+    : thread_([this, results = std::move(results)](const std::stop_token& stop) {
+        try {
+          std::error_code missing;  // of a folder that nothing has been written to yet
+          for (const fs::directory_entry& entry : fs::directory_iterator(results, missing)) {
+            if (stop.stop_requested()) return;
+            std::optional<Digest> found = read_digest(entry.path() / record_name);
+            if (found) digests_.emplace(entry.path().filename(), *std::move(found));
+          }
+        } catch (const std::exception&) {
+          // find_kept reads the rest, and reports what it cannot read.
+        }
+      }) {}
+
+DigestsById EarlyReader::stop() {
+  thread_.request_stop();
+  thread_.join();
+  return std::move(digests_);
+}
+
+KeptRuns find_kept(const std::vector<Run>& runs, const fs::path& results, const Repeat& repeat,
+                   DigestsById known) {
   KeptRuns kept(runs.size());
-  in_parallel(runs.size(), [&](std::size_t i) { kept[i] = find_kept(runs[i], results, repeat); });
+  if (repeat.all) return kept;
+  in_parallel(runs.size(), [&](std::size_t i) {
+    const auto found = known.find(runs[i].id);
+    if (found == known.end()) {
+      kept[i] = find_kept(runs[i], results, repeat);
+    } else {
+      set_labels(found->second, runs[i]);
+      kept[i] = if_kept(std::move(found->second), runs[i], results, repeat);
+    }
+  });
   return kept;
 }
 

@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/plan/run.hh"
@@ -33,8 +35,24 @@ std::string status_of(const Digest& digest);
 // Returns the digest of a run that has ended, completed or failed, and is not to be repeated.
 std::optional<Digest> find_kept(const Run& run, const std::filesystem::path& results, const Repeat& repeat);
 
-// The same for each of the runs.
+using DigestsById = std::unordered_map<std::string, Digest>;
+
+// Reads the records in an experiment's folder while its runs are still being planned.
+class EarlyReader {
+ public:
+  explicit EarlyReader(std::filesystem::path results);
+
+  // Stops, and returns the digests read so far, by run id. To be called once.
+  DigestsById stop();
+
+ private:
+  DigestsById digests_;
+  std::jthread thread_;
+};
+
+// The same as find_kept for each of the runs. `known`: digests of records that have been read already.
 using KeptRuns = std::vector<std::optional<Digest>>;
-KeptRuns find_kept(const std::vector<Run>& runs, const std::filesystem::path& results, const Repeat& repeat);
+KeptRuns find_kept(const std::vector<Run>& runs, const std::filesystem::path& results, const Repeat& repeat,
+                   DigestsById known = {});
 
 }  // namespace thinpipe

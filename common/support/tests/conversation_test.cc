@@ -35,6 +35,17 @@ TEST(Conversation, LinesMayBeLongerThanTheSocketsBuffer) {
   EXPECT_EQ(with_shell("read -r line; echo \"$line\"").ask(line), line);
 }
 
+TEST(Conversation, FurtherLinesMayBeSentBeforeTheAnswerToTheFirst) {
+  Conversation echo = with_shell("while read -r line; do echo \"$line\"; done");
+  const std::string first(300'000, 'x');
+  const std::string second(300'000, 'y');  // the shell first has to get rid of the other line
+  echo.say(first);
+  echo.say(second);
+  EXPECT_EQ(echo.hear(), first);
+  EXPECT_EQ(echo.ask("third"), second);
+  EXPECT_EQ(echo.hear(), "third");
+}
+
 TEST(Conversation, AProgramThatEndsInsteadOfAnsweringIsNamedWithItsStatus) {
   EXPECT_THAT(failure(with_shell("read -r line; exit 3")),
               HasSubstr("/bin/sh -c read -r line; exit 3: ended with exit code 3 instead of an answer"));
