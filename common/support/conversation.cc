@@ -29,8 +29,8 @@ Conversation::Conversation(const std::vector<std::string>& arguments)
     : name_(fmt::format("{}", fmt::join(arguments, " "))), child_(start(arguments, socket_)) {}
 
 // Receives meanwhile: the program may first have to get rid of an answer that is longer than the socket holds.
-// Stops when the child has ended or closed its end: hear() then reports its exit status.
-void Conversation::say(std::string_view line) {
+// Stops when the child has ended or closed its end: receive_line() then reports its exit status.
+void Conversation::send_line(std::string_view line) {
   const std::string text = std::string(line) + '\n';
   std::string_view bytes = text;
   while (!bytes.empty()) {
@@ -45,7 +45,7 @@ void Conversation::say(std::string_view line) {
   }
 }
 
-std::string Conversation::hear() {
+std::string Conversation::receive_line() {
   std::size_t end = 0;
   while ((end = received_.find('\n')) == std::string::npos) {
     if (receive()) continue;

@@ -18,16 +18,16 @@ class Conversation {
   const std::string& name() const { return name_; }
 
   // Sends a line. The program may be working on an earlier one.
-  void say(std::string_view line);
+  void send_line(std::string_view line);
 
   // Returns the next line of the program. Throws Error with the program's arguments and exit status if it ends
   // without one.
-  std::string hear();
+  std::string receive_line();
 
   // Sends a line and returns the next line of the program, as both do.
   std::string ask(std::string_view line) {
-    say(line);
-    return hear();
+    send_line(line);
+    return receive_line();
   }
 
  private:
@@ -37,7 +37,7 @@ class Conversation {
   std::string name_;
   FileDescriptor socket_;
   ChildProcess child_;
-  std::string received_;  // after the last line that hear() returned
+  std::string received_;  // after the last line that receive_line() returned
 };
 
 }  // namespace thinpipe

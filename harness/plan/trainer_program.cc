@@ -68,7 +68,7 @@ Json TrainerProgram::ask(const std::string& command, const std::string& input) c
 }
 
 CheckedConfig ConfigChecker::answer() {
-  Json answer = parse_answer(trainer_.hear(), trainer_.name());
+  Json answer = parse_answer(trainer_.receive_line(), trainer_.name());
   CheckedConfig checked;
   checked.ok = answer.at("ok").get<bool>();
   if (!checked.ok) {

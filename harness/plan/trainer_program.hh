@@ -61,7 +61,7 @@ class ConfigChecker {
 
   // Asks the trainer to check a training configuration, given as the text of a JSON object in one line. It may
   // still be checking an earlier one.
-  void ask(const std::string& config) { trainer_.say(config); }
+  void ask(const std::string& config) { trainer_.send_line(config); }
 
   // Returns the answer to the first question that has none yet. Throws Error if the trainer itself fails.
   CheckedConfig answer();

@@ -39,11 +39,11 @@ TEST(Conversation, FurtherLinesMayBeSentBeforeTheAnswerToTheFirst) {
   Conversation echo = with_shell("while read -r line; do echo \"$line\"; done");
   const std::string first(300'000, 'x');
   const std::string second(300'000, 'y');  // the shell first has to get rid of the other line
-  echo.say(first);
-  echo.say(second);
-  EXPECT_EQ(echo.hear(), first);
+  echo.send_line(first);
+  echo.send_line(second);
+  EXPECT_EQ(echo.receive_line(), first);
   EXPECT_EQ(echo.ask("third"), second);
-  EXPECT_EQ(echo.hear(), "third");
+  EXPECT_EQ(echo.receive_line(), "third");
 }
 
 TEST(Conversation, AProgramThatEndsInsteadOfAnsweringIsNamedWithItsStatus) {
