@@ -43,6 +43,7 @@ struct RunOptions {
   std::string run_id;  // empty: all
   SlurmChoice slurm;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
+  double link_samples_per_s = 10;
   Repeat repeat;
   bool dry_run = false;
 };
@@ -130,6 +131,7 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
                                       .silence = parse_limit("--hang-timeout", options.hang_timeout),
                                       .profiling = parse_limit("--profiling-time", options.profiling_time)},
                            .idle_cores = options.idle_cores,
+                           .link_samples_per_s = options.link_samples_per_s,
                            .log_level = options.log_level,
                            .command_line = arguments};
   if (options.dry_run) {
@@ -192,6 +194,13 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->type_name("DURATION")
       ->capture_default_str();
   add_idle_cores(command, options->idle_cores);
+  command
+      .add_option("--link-samples", options->link_samples_per_s,
+                  "Samples per second in each run's time series of the capped links, links.jsonl; 0: no "
+                  "time series")
+      ->check(CLI::Range(0.0, 100.0))
+      ->type_name("NUMBER")
+      ->capture_default_str();
   command
       .add_option("--log-level", options->log_level,
                   "Verbosity of the logs in each run's folder: controller.log, worker-N.log")

@@ -26,6 +26,10 @@ class LinkMeter {
   void begin();
   void end();
 
+  // The readings at begin() and at end().
+  const std::vector<netem::LinkCounters>& first() const { return before_; }
+  const std::vector<netem::LinkCounters>& last() const { return after_; }
+
   double measured_s() const;  // from begin() to end()
 
   // Returns the share of its cap that the busiest direction used since the last returned value; nullopt if

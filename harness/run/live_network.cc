@@ -22,6 +22,7 @@ LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule&
       cross_flows_(std::move(cross_flows)),
       cross_traffic_(network_, cross_flows_) {
   if (topology.is_emulated()) monitor_.emplace(network_);
+  links_.begin();  // the probes' bytes do not count
   if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
 
@@ -33,9 +34,18 @@ std::optional<std::chrono::milliseconds> LiveNetwork::tick_period() const {
   return monitor_ ? std::optional<std::chrono::milliseconds>(netem::Monitor::sampling_period) : std::nullopt;
 }
 
+void LiveNetwork::keep_series(const std::filesystem::path& file, double samples_per_s) {
+  if (monitor_) series_.emplace(file, samples_per_s, links_.first());
+}
+
+void LiveNetwork::mark(const char* what, std::int64_t iteration, double now_s) {
+  if (series_) series_->mark(what, iteration, now_s);
+}
+
 void LiveNetwork::begin(double now_s) {
   waits_before_ = read_cpu_waits();
   links_.begin();
+  if (series_) series_->restart(links_.first());
   schedule_runner_.begin(now_s);
   cross_traffic_.begin();
 }
@@ -45,7 +55,8 @@ Json LiveNetwork::tick(double now_s, double late_s) {
   if (!monitor_) return changes;
   wakeup_latency_.add(late_s);
   if (schedule_runner_.is_due(now_s)) changes = make_changes(now_s);
-  monitor_->sample();
+  const std::vector<netem::LinkCounters> reading = monitor_->sample();
+  if (series_) series_->add(reading);
   return changes;
 }
 
@@ -71,6 +82,7 @@ std::optional<double> LiveNetwork::use_since_last() {
 void LiveNetwork::end() {
   if (ended_) return;
   links_.end();
+  if (series_) series_->end(links_.last());
   waits_after_ = read_cpu_waits();
   ended_ = true;
   cross_traffic_.end();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "harness/machine/cpu_usage.hh"
 #include "harness/run/iteration_reports.hh"
 #include "harness/run/link_meter.hh"
+#include "harness/run/link_series.hh"
 #include "netem/cross_traffic/cross_traffic.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wakeup_latency.hh"
@@ -31,6 +33,9 @@ class LiveNetwork {
   // Returns the period at which to call tick(); nullopt if there is no need to.
   std::optional<std::chrono::milliseconds> tick_period() const;
 
+  // Keeps a time series of the links in this file (LinkSeries). Without emulated links there is none.
+  void keep_series(const std::filesystem::path& file, double samples_per_s);
+
   // Training begins at this moment of the monotonic clock: starts to meter the links, to apply the run's
   // schedule and to send the cross traffic.
   void begin(double now_s);
@@ -40,6 +45,9 @@ class LiveNetwork {
   void take(const auto& event, double now_s) {
     if (reports_) reports_->take(event, now_s);
   }
+
+  // Marks a report of rank 0 in the series; see LinkSeries::mark.
+  void mark(const char* what, std::int64_t iteration, double now_s);
 
   // A worker has failed, and training resumes from this train time.
   void set_back(double train_time_s) { schedule_runner_.set_back(train_time_s); }
@@ -88,6 +96,7 @@ class LiveNetwork {
   std::optional<IterationReports> reports_;  // none if no rate trace follows train time
   LinkMeter links_;
   std::optional<netem::Monitor> monitor_;  // none if no network is emulated
+  std::optional<LinkSeries> series_;       // if it was asked for
   std::vector<netem::Check> probes_;       // of the links
   CpuUsage machine_before_;
   CpuWaits waits_before_;

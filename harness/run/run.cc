@@ -157,6 +157,8 @@ class RunInProgress {
   void build_network() {
     network_.emplace(run_.setting->topology, run_.schedule, context_.idle_cores, now_s(), run_.cross_traffic);
     record_.set_provenance("congestion_control", network_->congestion_control());
+    if (context_.link_samples_per_s > 0)
+      network_->keep_series(folder_ / "links.jsonl", context_.link_samples_per_s);
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
@@ -320,6 +322,7 @@ class RunInProgress {
     if (!measures_time()) iteration.times.reset();
     if (iteration.times) iteration.times->train_time_s += restarts_.lost_train_time_s();
     if (network_) network_->take(iteration, now_s());
+    if (network_) network_->mark("iteration", iteration.iteration, now_s());
     write_line(iteration);
     record_.add(iteration);
     if (network_ && iteration.iteration == run_.planned_iterations()) network_->end();
@@ -333,6 +336,7 @@ class RunInProgress {
     if (evaluation.train_time_s) *evaluation.train_time_s += restarts_.lost_train_time_s();
     write_line(evaluation);
     if (!began_) begin();  // a script's training has begun before
+    if (network_) network_->mark("evaluation", evaluation.iteration, now_s());
     record_.add(std::move(evaluation));
   }
 
@@ -344,6 +348,7 @@ class RunInProgress {
 
   void take(const event::ReplayedIteration& iteration) {
     context_.progress.on_event(iteration);
+    if (network_) network_->mark("iteration", iteration.iteration, now_s());
     write_line(iteration);
     record_.add(iteration);
   }

@@ -108,6 +108,7 @@ class Sweep {
                                                .command_line = options_.command_line,
                                                .limits = options_.limits,
                                                .idle_cores = options_.idle_cores,
+                                               .link_samples_per_s = options_.link_samples_per_s,
                                                .log_level = options_.log_level,
                                                .executor = executor_,
                                                .weights = weights_,

@@ -11,9 +11,10 @@ Monitor::Monitor(const Network& network) : network_(network) {
   sample();
 }
 
-void Monitor::sample() {
-  const std::vector<LinkCounters> counters = network_.counters();
+std::vector<LinkCounters> Monitor::sample() {
+  std::vector<LinkCounters> counters = network_.counters();
   for (std::size_t i = 0; i < counters.size(); ++i) watched_[i].record.add(counters[i]);
+  return counters;
 }
 
 void Monitor::around(const std::function<void()>& change) {

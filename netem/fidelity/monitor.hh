@@ -21,8 +21,8 @@ class Monitor {
   // `network` must outlive this. Takes the first sample.
   explicit Monitor(const Network& network);
 
-  // Reads the counters of every shaped link, in about 50 us.
-  void sample();
+  // Reads and returns the counters of every shaped link, in about 50 us.
+  std::vector<LinkCounters> sample();
 
   // Samples, calls `change`, which may change the network, and samples again. Later samples are judged by the
   // links' new shapes; no window contains the change. Links that are down are not judged.

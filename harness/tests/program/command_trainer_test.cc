@@ -138,6 +138,16 @@ TEST_F(Scripted, WithoutAnyReportOnlyTheTimeIsKnown) {
   EXPECT_TRUE(record.at("iteration_time_s").is_null());
 }
 
+// Without a report of its start, all of the script's traffic counts, but not that of the probes before it.
+TEST_F(Scripted, WithoutTrafficHasNoWireBytes) {
+  write("train.sh", "sleep 0.2");
+  const auto ended =
+      run({{"topology", "three-switch"}, {"workers", 3}, {"trainer", {{"command", {"sh", "train.sh"}}}}});
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  for (const auto& [direction, bytes] : record().at("traffic").at("wire_bytes").items())
+    EXPECT_LT(bytes, 10'000) << direction;
+}
+
 TEST_F(Scripted, OptionsAreSweptSubstitutedAndPassedOn) {
   const Json trainer = {{"command", {"/usr/bin/python3", "train.py", "--lr", "{lr}", "--method={method}"}},
                         {"options", {{"lr", 0.1}, {"layers", {1, 2}}}},

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <random>
 #include <set>
+#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -160,6 +161,27 @@ TEST_F(RunningNetwork, AKilledControllerLeavesNoProcessNamespaceDeviceOrMount) {
   expect_nothing_left();
 }
 
+TEST_F(RunningNetwork, AKilledControllerLeavesATimeSeriesOfTheLinksUpToThen) {
+  fs::path file;
+  for (const auto& entry : fs::recursive_directory_iterator(program_.results())) {
+    if (entry.path().filename() == "links.jsonl") file = entry.path();
+  }
+  std::int64_t seen = 0;
+  const auto has_marks = [&] {
+    const std::string text = read_file(file);
+    seen = std::ranges::count(text, '\n');
+    return text.find("\"iteration\"") != std::string::npos;
+  };
+  ASSERT_TRUE(eventually(has_marks, 30s));
+  process_.signal(SIGKILL);
+  program_.finish(std::move(process_));
+  std::istringstream series(read_file(file));
+  std::int64_t whole = 0;
+  for (std::string line; std::getline(series, line) && !series.eof(); ++whole)
+    EXPECT_FALSE(Json::parse(line, nullptr, false).is_discarded()) << line;
+  EXPECT_GE(whole, seen);
+}
+
 TEST_F(RunningNetwork, AControllerKilledInsideTheSandboxLeavesNothingEither) {
   // Returns the innermost thinpipe process, the parent of the workers.
   const auto marked = processes_marked(program_.mark());
@@ -253,6 +275,17 @@ TEST(VirtualNetwork, KeepsCpusAwakeOrNotAsItIsAsked) {
     ASSERT_EQ(ended.status.code, 0) << ended.errors;
     EXPECT_EQ(program.record("base").at("idle_cores").at("kept_awake"), awake);
   }
+}
+
+TEST(VirtualNetwork, KeepsNoTimeSeriesIfNoSamplesAreWanted) {
+  const Program program;
+  const std::string experiment =
+      program.experiment({{"topology", "three-switch"}, {"workers", 3}, {"iterations", 1}});
+  ASSERT_EQ(program.run(program.run_arguments(experiment, {"--link-samples", "0"})).status.code, 0);
+  EXPECT_THAT(program.written(), testing::Not(testing::Contains("links.jsonl")));
+  const auto refused = program.run(program.run_arguments(experiment, {"--link-samples", "1000"}));
+  EXPECT_EQ(refused.status.code, 2);
+  EXPECT_THAT(refused.errors, testing::HasSubstr("--link-samples"));
 }
 
 TEST(VirtualNetwork, ARunBesideBusyProgramsIsDegraded) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -162,6 +163,33 @@ EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int 
 }
 
 // The bytes on edges depend on the workers' entries, so the trace must contain them.
+// The series and the record take their bytes from the same counters.
+TEST_F(ReplayRun, AndLiveRunsKeepATimeSeriesOfTheLinksThatAddsUpToTheirCounters) {
+  const Json base = small_replay({{"topology", "three-switch"}, {"workers", 3}});
+  ASSERT_EQ(run(base, {{"mode", {"live", "replay"}}}).status.code, 0);
+  for (const std::string mode : {"live", "replay"}) {
+    const Json record = records(mode).at(0);
+    std::istringstream series(read_file(folder_of(record) / "links.jsonl"));
+    std::string line;
+    std::getline(series, line);
+    const Json directions = Json::parse(line).at("directions");
+    std::vector<std::int64_t> bytes(directions.size());
+    std::vector<std::int64_t> iterations;
+    while (std::getline(series, line)) {
+      const Json entry = Json::parse(line);
+      if (entry.contains("iteration")) iterations.push_back(entry.at("iteration"));
+      for (std::size_t i = 0; entry.contains("bytes") && i < bytes.size(); ++i)
+        bytes[i] += entry.at("bytes").at(i).get<std::int64_t>();
+    }
+    const Json& wire_bytes = record.at("traffic").at("wire_bytes");
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      EXPECT_EQ(wire_bytes.at(directions[i].get<std::string>()), bytes[i]) << mode << ", " << directions[i];
+    EXPECT_THAT(bytes, testing::Each(testing::Gt(1000)));
+    EXPECT_GE(iterations.size(), 12U) << mode;
+    EXPECT_EQ(iterations.front(), 1);
+  }
+}
+
 TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
   const Json ways = {{"gathered live", {{"synchroniser", {{"indices", "u16"}}}}},
                      {"merged live", {{"synchroniser", {{"indices", "sparse_all_reduce"}}}}},
