@@ -44,6 +44,7 @@ struct RunOptions {
   SlurmChoice slurm;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;
+  std::string tensorboard;
   Repeat repeat;
   bool dry_run = false;
 };
@@ -132,6 +133,7 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
                                       .profiling = parse_limit("--profiling-time", options.profiling_time)},
                            .idle_cores = options.idle_cores,
                            .link_samples_per_s = options.link_samples_per_s,
+                           .tensorboard = options.tensorboard,
                            .log_level = options.log_level,
                            .command_line = arguments};
   if (options.dry_run) {
@@ -195,6 +197,11 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->capture_default_str();
   add_idle_cores(command, options->idle_cores);
   command
+      .add_option("--tensorboard", options->tensorboard,
+                  "Write TensorBoard event files below this folder while the runs proceed: curve, iteration "
+                  "time, link use")
+      ->type_name("DIR");
+  command
       .add_option("--link-samples", options->link_samples_per_s,
                   "Samples per second in each run's time series of the capped links, links.jsonl; 0: no "
                   "time series")
@@ -229,6 +236,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
       "  thinpipe run experiments/quickstart.json --only 'pactrain*' --set training.epochs=2\n"
       "  thinpipe run experiments/quickstart.json --repeat 5\n"
       "  thinpipe run experiments/quickstart.json --retry-failed\n"
+      "  thinpipe run experiments/quickstart.json --tensorboard /tmp/live & tensorboard --logdir /tmp/live\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
       "  thinpipe run experiments/quickstart.json --executor slurm --partition cpu --time 30\n"
       "  thinpipe run experiments/quickstart.json --executor slurm --detach -- --mem=8G\n"

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace thinpipe {
@@ -30,6 +31,9 @@ class EventFile {
   void add(double wall_time_s, std::int64_t step, const std::vector<Scalar>& scalars);
 
   const std::string& bytes() const { return bytes_; }
+
+  // Returns the bytes since the last call, for a file that grows.
+  std::string take_bytes() { return std::exchange(bytes_, {}); }
 
  private:
   // Appends a record: length and event, each followed by its checksum.

@@ -2,8 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
+#include "harness/reports/event_file.hh"
 #include "harness/reports/report.hh"
 
 namespace thinpipe {
@@ -19,5 +23,22 @@ namespace thinpipe {
 // folder, all but the first have their run_id appended.
 std::vector<std::filesystem::path> write_tensorboard(const Report& report,
                                                      const std::filesystem::path& folder);
+
+// Gives each run its event file below a folder, by the rules above.
+class EventFilePaths {
+ public:
+  std::filesystem::path of(const std::filesystem::path& folder, const std::string& label,
+                           const std::string& run_id);
+
+ private:
+  std::set<std::filesystem::path> taken_;  // folders
+};
+
+// Writes the curve of one record to this file in the same way, and replaces what is there.
+void write_event_file(const Record& record, const std::filesystem::path& file);
+
+// Returns the scalars of an evaluation that are known.
+std::vector<Scalar> evaluation_scalars(std::optional<double> test_accuracy, std::optional<double> test_loss,
+                                       std::optional<double> train_loss);
 
 }  // namespace thinpipe

@@ -14,6 +14,7 @@
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
+#include "harness/reports/live_events.hh"
 #include "harness/run/cluster_network.hh"
 #include "harness/run/fault_injector.hh"
 #include "harness/run/gpu_warning.hh"
@@ -56,6 +57,7 @@ class RunInProgress {
     record_.set_provenance("ended_at", utc_now());
     Record written = record_.build(outcome, network_report(), faults_.recorded(), restarts_.recorded());
     if (log_) log_outcome(outcome);
+    if (live_events_) live_events_->end(written);
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
     fs::remove_all(inputs_.checkpoints());
@@ -84,6 +86,7 @@ class RunInProgress {
     log_ = make_log_to_file(folder_ / "controller.log", context_.log_level);
     log_->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
     iterations_ = FileDescriptor::open(folder_ / "iterations.jsonl", O_WRONLY | O_CREAT | O_TRUNC);
+    if (!context_.event_file.empty()) live_events_.emplace(context_.event_file);
   }
 
   Outcome train() {
@@ -323,6 +326,7 @@ class RunInProgress {
     if (iteration.times) iteration.times->train_time_s += restarts_.lost_train_time_s();
     if (network_) network_->take(iteration, now_s());
     if (network_) network_->mark("iteration", iteration.iteration, now_s());
+    if (live_events_) live_events_->add(iteration);
     write_line(iteration);
     record_.add(iteration);
     if (network_ && iteration.iteration == run_.planned_iterations()) network_->end();
@@ -337,6 +341,7 @@ class RunInProgress {
     write_line(evaluation);
     if (!began_) begin();  // a script's training has begun before
     if (network_) network_->mark("evaluation", evaluation.iteration, now_s());
+    if (live_events_) live_events_->add(evaluation);
     record_.add(std::move(evaluation));
   }
 
@@ -349,6 +354,7 @@ class RunInProgress {
   void take(const event::ReplayedIteration& iteration) {
     context_.progress.on_event(iteration);
     if (network_) network_->mark("iteration", iteration.iteration, now_s());
+    if (live_events_) live_events_->add(iteration);
     write_line(iteration);
     record_.add(iteration);
   }
@@ -389,7 +395,10 @@ class RunInProgress {
       for (Json& change : network_->tick(now_s(), late.count())) {
         log_->info("network event: {}", record_.add_change(std::move(change)).dump());
       }
-      if (const auto use = network_->use_since_last()) context_.progress.link_use(*use);
+      if (const auto use = network_->use_since_last()) {
+        context_.progress.link_use(*use);
+        if (live_events_ && began_) live_events_->add_link_use(*use);
+      }
     }
     for (const std::string& line :
          faults_.apply_due(now_s(), measured().iterations(), measured().train_time_s(), workers)) {
@@ -449,6 +458,7 @@ class RunInProgress {
   std::optional<SharedMachine> machine_;  // of a simulation
   Json fidelity_ = nullptr;               // stays null if no network is emulated
   FileDescriptor iterations_;
+  std::optional<LiveEvents> live_events_;  // if they are wanted
   std::optional<LiveNetwork> network_;
   std::optional<ClusterNetwork> cluster_;
   std::optional<ScriptProgress> script_;  // if the workers run one

@@ -29,8 +29,9 @@ struct RunContext {
   std::vector<std::string> command_line;
   TimeLimits limits;
   netem::IdleCores idle_cores;
-  double link_samples_per_s;  // 0: no time series of the links
-  std::string log_level;      // of support/log.hh
+  double link_samples_per_s;         // 0: no time series of the links
+  std::filesystem::path event_file;  // for TensorBoard; empty: none
+  std::string log_level;             // of support/log.hh
   Executor& executor;
   InitialWeights& weights;
   ComputeProfiles& profiles;

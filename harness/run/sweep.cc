@@ -8,6 +8,8 @@
 #include "harness/artifacts/initial_weights.hh"
 #include "harness/executors/local.hh"
 #include "harness/records/lock_file.hh"
+#include "harness/records/record.hh"
+#include "harness/reports/tensorboard.hh"
 #include "harness/run/run.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/network.hh"
@@ -27,7 +29,11 @@ class Sweep {
         weights_(options.results / "initial-weights", options.repeat.all, stop),
         profiles_(options.results / "compute-profiles", options.repeat.all, options.idle_cores, stop),
         machines_(options.results / "machines", options.repeat.all, stop),
-        progress_(runs.size()) {}
+        progress_(runs.size()) {
+    if (options.tensorboard.empty()) return;
+    EventFilePaths paths;
+    for (const Run& run : runs) event_files_.push_back(paths.of(options.tensorboard, run.label, run.id));
+  }
 
   SweepResult run() {
     std::vector<Held> held_elsewhere;
@@ -98,6 +104,19 @@ class Sweep {
       log_note(index, fmt::format("failed {}: {}; --retry-failed runs it again", when, message));
     }
     digests_[index] = std::move(digest);
+    export_events(index);
+  }
+
+  // Returns an empty path if no event files are wanted.
+  std::filesystem::path event_file(std::size_t index) const {
+    return event_files_.empty() ? std::filesystem::path() : event_files_[index];
+  }
+
+  // Writes the event file of a run that this command did not execute.
+  void export_events(std::size_t index) const {
+    if (event_files_.empty()) return;
+    if (const auto record = find_record(record_path(runs_[index], options_.results)))
+      write_event_file(*record, event_files_[index]);
   }
 
   void execute(std::size_t index) {
@@ -109,6 +128,7 @@ class Sweep {
                                                .limits = options_.limits,
                                                .idle_cores = options_.idle_cores,
                                                .link_samples_per_s = options_.link_samples_per_s,
+                                               .event_file = event_file(index),
                                                .log_level = options_.log_level,
                                                .executor = executor_,
                                                .weights = weights_,
@@ -152,7 +172,8 @@ class Sweep {
   ComputeProfiles profiles_;
   MeasuredMachines machines_;
   Progress progress_;
-  std::map<std::size_t, Digest> digests_;  // by the index of the run
+  std::vector<std::filesystem::path> event_files_;  // of the runs; empty if none are wanted
+  std::map<std::size_t, Digest> digests_;           // by the index of the run
   bool interrupted_ = false;
 };
 

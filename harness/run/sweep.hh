@@ -23,8 +23,9 @@ struct SweepOptions {
   Repeat repeat;
   TimeLimits limits;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
-  double link_samples_per_s = 10;  // 0: no time series of the links
-  std::string log_level = "info";  // of the logs in each run's folder
+  double link_samples_per_s = 10;     // 0: no time series of the links
+  std::filesystem::path tensorboard;  // the folder of event files; empty: none
+  std::string log_level = "info";     // of the logs in each run's folder
   std::vector<std::string> command_line;
 };
 
