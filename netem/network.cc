@@ -9,6 +9,7 @@
 
 #include "common/support/nearest.hh"
 #include "netem/kernel/ip_routes.hh"
+#include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/qdisc_stack.hh"
 #include "netem/kernel/sandbox.hh"
@@ -62,10 +63,22 @@ void check_backlog(const Topology& topology) {
   }
 }
 
+// The default is known to exist: nothing works without it, and `thinpipe doctor` looks for it.
+void check_congestion_control(const Topology& topology) {
+  if (topology.congestion_control == default_congestion_control) return;
+  const std::vector<std::string> usable = usable_congestion_controls();
+  if (std::ranges::find(usable, topology.congestion_control) != usable.end()) return;
+  throw Error(fmt::format(
+      "use the congestion control {}: this kernel has only {}; load the module tcp_{} as root, or "
+      "choose one of these",
+      topology.congestion_control, fmt::join(usable, ", "), topology.congestion_control));
+}
+
 }  // namespace
 
 void check_kernel(const Topology& topology, const Schedule& schedule) {
   check_backlog(topology);
+  check_congestion_control(topology);
   std::optional<Direction> impaired;
   const auto consider = [&impaired](const Direction& direction) {
     if (direction.impairments.any()) impaired = direction;

@@ -73,6 +73,10 @@ class Network {
   // Returns the congestion control that live sockets between the hosts use: several names joined by "," if
   // they differ, empty on loopback.
   const std::string& congestion_control() const { return congestion_control_; }
+  // Returns whether that is the topology's. A single host has no sockets to look at.
+  bool has_congestion_control() const {
+    return hosts_.size() < 2 || congestion_control_ == topology_.congestion_control;
+  }
 
   // Returns the number of frames that devices lost since the network was built, other than in a shaper's
   // queue. It includes some of those that met a link that was down. Reads every device of every namespace:

@@ -13,6 +13,7 @@ MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "ne
 # Columns with the verdicts on networks: of runs, and of speed-ups.
 VERDICTS, OF_SPEED_UPS = ("fidelity.verdict",), "_fidelity"
 MOST_LISTED_SEEDS = 6
+DEFAULT_CONGESTION_CONTROL = "cubic"
 GIGABYTE = 1e9
 
 
@@ -50,7 +51,7 @@ def task_of(runs: pd.DataFrame) -> Iterable[str]:
 
 
 def network_of(runs: pd.DataFrame) -> Iterable[str]:
-    """Yields the collective, and the burst and the delay of the bottlenecks."""
+    """Yields the collective, the burst and the delay of the bottlenecks, and a congestion control other than the default."""
     if runs["config.collective.name"].notna().any():
         yield f"collective {listed(runs['config.collective.name'])}"
     bottlenecks = [link for links in runs["config.topology.links"] for link in bottlenecks_of(links)]
@@ -59,6 +60,9 @@ def network_of(runs: pd.DataFrame) -> Iterable[str]:
         yield f"burst {', '.join(sorted(bursts))}"
     if bottlenecks:
         yield f"delay of bottlenecks {', '.join(sorted({link.get('delay', '0 s') for link in bottlenecks}))}"
+    controls = set(runs["provenance.congestion_control"].dropna()) if "provenance.congestion_control" in runs else set()
+    if controls - {DEFAULT_CONGESTION_CONTROL}:
+        yield f"congestion control {', '.join(sorted(controls))}"
 
 
 def bottlenecks_of(links: Any) -> list[dict[str, Any]]:

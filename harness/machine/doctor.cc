@@ -63,7 +63,7 @@ Finding examine_fair_queueing() {
 
 Finding examine_congestion_controls() {
   const std::vector<std::string> usable = netem::usable_congestion_controls();
-  const std::string wanted = netem::route_congestion_control;
+  const std::string wanted = netem::default_congestion_control;
   return {.name = "congestion controls",
           .ok = std::ranges::find(usable, wanted) != usable.end(),
           .needed = true,
@@ -143,7 +143,7 @@ std::vector<Finding> examine_topology(const netem::Topology& topology, netem::Id
     const auto started = std::chrono::steady_clock::now();
     const netem::Network network(topology, {}, idle_cores);
     const double took_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-    built.ok = network.congestion_control() == netem::route_congestion_control || network.hosts().size() < 2;
+    built.ok = network.has_congestion_control();
     built.found = fmt::format("{} with {} hosts built in {:.0f} ms; its sockets use {}", topology.name,
                               network.hosts().size(), 1e3 * took_s, network.congestion_control());
     out.push_back(built);

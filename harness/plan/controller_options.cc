@@ -99,7 +99,11 @@ void ControllerOptions::visit(auto& field) {
         Rule{.effect = "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped "
                        "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});
   field("bottleneck", bottleneck,
-        Rule{.effect = "cap and burst of the topology's bottlenecks; null: their own"});
+        Rule{.effect = "cap, burst and queue of the topology's bottlenecks; null: their own"});
+  field("congestion_control", congestion_control,
+        Rule{.effect =
+                 "TCP's congestion control on all hosts, such as cubic, reno or bbr, if the kernel has it; "
+                 "null: the topology's, by default cubic"});
   field("workers", workers,
         Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
                        "mode converge",

@@ -30,6 +30,7 @@ struct ComputeProfileOptions {
 struct BottleneckOptions {
   double rate_bit_per_s = 0;
   std::optional<double> burst_s;
+  std::optional<double> queue_s;
 
   void visit(auto& field) {
     field("rate", rate_bit_per_s,
@@ -44,6 +45,11 @@ struct BottleneckOptions {
                        "topology's",
              .quantity = Quantity::duration,
              .above = 0});
+    field("queue", queue_s,
+          Rule{.effect = "bytes that may wait before frames drop, as a time at the cap; at least 16 full "
+                         "frames; null: the topology's",
+               .quantity = Quantity::duration,
+               .above = 0});
   }
 };
 
@@ -54,6 +60,7 @@ struct ControllerOptions {
   std::optional<MachineOptions> machine;
   std::optional<ExternalTrainer> trainer;
   std::optional<BottleneckOptions> bottleneck;
+  std::optional<std::string> congestion_control;
   std::optional<std::int64_t> workers;
   netem::ScheduleOptions schedule;
   std::vector<netem::CrossFlow> cross_traffic;

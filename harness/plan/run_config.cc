@@ -51,6 +51,7 @@ struct Given {
 void apply_bottleneck(netem::Topology& topology, const BottleneckOptions& options, const Place& place) {
   netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place / "rate");
   if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
+  if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, place / "queue");
 }
 
 // Reads the changes of the network during the run. Adds them to the configuration only if there are any, so
@@ -115,6 +116,9 @@ void read_network_part(const Given& given, Topologies& topologies, Setting& sett
   topology = topologies.load(options.topology, given.place_of("topology"));
   check_kind(topology, options.mode, given.place_of("topology"));
   if (options.bottleneck) apply_bottleneck(topology, *options.bottleneck, given.place_of("bottleneck"));
+  if (options.congestion_control)
+    netem::set_congestion_control(topology, *options.congestion_control,
+                                  given.place_of("congestion_control"));
   const auto hosts = static_cast<std::int64_t>(topology.hosts.size());
   run.workers = options.workers.value_or(hosts);
   if (run.workers > hosts) {
@@ -256,7 +260,8 @@ void read_live_part(const Given& given, Topologies& topologies, Setting& setting
 // Refuses what needs an emulated network or the workers' own processes, which are on other machines.
 void read_cluster_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   run.mode = Mode::cluster;
-  for (const char* key : {"bottleneck", "network_events", "rate_trace", "cross_traffic"})
+  for (const char* key :
+       {"bottleneck", "congestion_control", "network_events", "rate_trace", "cross_traffic"})
     given.refuse(key, "does not work in mode \"cluster\", whose network is real; remove it");
   given.refuse(
       "compute_profile",
@@ -340,6 +345,9 @@ void read_replay_part(const Given& given, Topologies& topologies, Setting& setti
        {"network_events", "rate_trace", "cross_traffic", "worker_events", "on_worker_failure"}) {
     given.refuse(key, "works only in mode \"live\": a replay repeats only samples of the steps");
   }
+  if (run.mode == Mode::simulate)
+    given.refuse("congestion_control",
+                 "has no effect in mode \"simulate\", whose flows share links evenly; remove it");
   read_network_part(given, topologies, setting, run);
   read_profile(given, topologies.folder(), setting, run);
   if (run.mode == Mode::replay) given.refuse("machine", machine_refusal);

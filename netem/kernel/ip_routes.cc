@@ -53,14 +53,15 @@ OwnedRoute make_route(const std::string& attempt, int ifindex, const std::string
 // Returns the request for a host's route, which names the congestion control. `mtu_bytes`: nullopt
 // for the device's MTU.
 OwnedMessage host_route_request(const std::string& attempt, int ifindex, const std::string& destination,
-                                Forwarding forwarding, std::optional<unsigned> mtu_bytes) {
+                                Forwarding forwarding, std::optional<unsigned> mtu_bytes,
+                                const std::string& congestion_control) {
   const OwnedRoute route = make_route(attempt, ifindex, destination, forwarding);
   OwnedMessage message =
       build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL);
   // Built by hand: libnl writes every metric as a number, but this one is a string.
   nlattr* metrics = nla_nest_start(message.get(), RTA_METRICS);
   netlink_call(attempt, metrics == nullptr ? -NLE_NOMEM : 0);
-  netlink_call(attempt, nla_put_string(message.get(), RTAX_CC_ALGO, route_congestion_control));
+  netlink_call(attempt, nla_put_string(message.get(), RTAX_CC_ALGO, congestion_control.c_str()));
   if (mtu_bytes) {
     netlink_call(attempt, nla_put_u32(message.get(), RTAX_MTU, *mtu_bytes));
   }
@@ -92,15 +93,17 @@ std::string host_hardware_address(std::size_t index) {
   return fmt::format("02:00:0a:4d:{:02x}:{:02x}", number / 256, number % 256);
 }
 
-void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
-                           Forwarding forwarding) {
+void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index, Forwarding forwarding,
+                           const std::string& congestion_control) {
   add_address(socket, ifindex, host_address(index));
   const std::string attempt =
-      fmt::format("add a route from {} with {}", host_address(index), route_congestion_control);
-  socket.send(attempt, host_route_request(attempt, ifindex, subnet, forwarding, packet_bytes));
+      fmt::format("add a route from {} with {}", host_address(index), congestion_control);
+  socket.send(attempt,
+              host_route_request(attempt, ifindex, subnet, forwarding, packet_bytes, congestion_control));
 }
 
-LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts) {
+LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts,
+                                     const std::string& congestion_control) {
   for (std::size_t i = 0; i < hosts.size();) {
     const auto number = hosts[i] + 1;  // of the address; a block begins at a multiple of its size
     std::size_t block = 1;
@@ -111,7 +114,7 @@ LargePacketRoutes::LargePacketRoutes(int ifindex, const std::vector<std::size_t>
     const std::string destination =
         fmt::format("{}/{}", host_address(hosts[i]), 32 - std::countr_zero(block));
     append_request(requests_, host_route_request("prepare a route for large packets", ifindex, destination,
-                                                 Forwarding::bridged, {}));
+                                                 Forwarding::bridged, {}, congestion_control));
     i += block;
   }
 }

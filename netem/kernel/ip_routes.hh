@@ -10,25 +10,23 @@
 
 namespace thinpipe::netem {
 
-// The congestion control that every route of a host names, whatever the machine's default is. (A namespace of
-// an ordinary user may not change its default, but a route may name any algorithm that the kernel has.)
-inline constexpr const char* route_congestion_control = "cubic";
-
 // Return the addresses of the host with this index: "10.77.0.1" and "02:00:0a:4d:00:01" for 0.
 std::string host_address(std::size_t index);
 std::string host_hardware_address(std::size_t index);
 
 // Gives the device the address of host `index` and a route to the whole subnet: direct if bridged, through
-// the gateway if routed. The route's packets have at most packet_bytes (frame.hh).
-void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index,
-                           Forwarding forwarding);
+// the gateway if routed. The route's packets have at most packet_bytes (frame.hh). The route names the congestion
+// control: a namespace of an ordinary user may not change its default, but a route may name any that the kernel has.
+void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index, Forwarding forwarding,
+                           const std::string& congestion_control);
 
 // Routes over which hosts send each other packets as large as their devices allow; as few routes as the
 // addresses permit. For bridged networks.
 class LargePacketRoutes {
  public:
   // `ifindex`: of the device on every host. `hosts`: their indices, ascending.
-  LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts);
+  LargePacketRoutes(int ifindex, const std::vector<std::size_t>& hosts,
+                    const std::string& congestion_control);
 
   // Adds the routes to one of these hosts: the one that `socket` belongs to.
   void add(const NetlinkSocket& socket) const;

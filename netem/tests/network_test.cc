@@ -15,6 +15,7 @@
 #include "common/support/child_process.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/ip_routes.hh"
+#include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/topology/tests/topologies.hh"
@@ -134,6 +135,26 @@ TEST(NetworkTest, TheKernelHoldsTheShapeThatWasAsked) {
 
 TEST(NetworkTest, SocketsUseCubicWhateverTheMachinesDefault) {
   EXPECT_EQ(Network(three_switch()).congestion_control(), "cubic");
+}
+
+TEST(NetworkTest, SocketsUseTheCongestionControlOfTheTopology) {
+  for (const std::string& name : usable_congestion_controls()) {
+    Topology topology = three_switch();
+    topology.congestion_control = name;
+    EXPECT_EQ(Network(topology).congestion_control(), name);
+  }
+}
+
+TEST(NetworkTest, ACongestionControlThatTheKernelLacksIsNamedBesideThoseThatItHas) {
+  Topology topology = three_switch();
+  topology.congestion_control = "nonsense";
+  try {
+    check_kernel(topology);
+    ADD_FAILURE() << "no kernel has it";
+  } catch (const Error& error) {
+    EXPECT_THAT(error.what(), testing::AllOf(testing::HasSubstr("the congestion control nonsense"),
+                                             testing::HasSubstr("cubic"), testing::HasSubstr("reno")));
+  }
 }
 
 TEST(NetworkTest, EveryHostReachesEveryOther) {

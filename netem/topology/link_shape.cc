@@ -21,7 +21,7 @@ LinkShape link_shape_of(const Direction& direction) {
   const double bytes_per_s = direction.rate_bit_per_s.value() / 8;
   return {.rate_bit_per_s = *direction.rate_bit_per_s,
           .burst_bytes = direction.burst_bytes.value_or(std::max(min_burst_bytes, 100e-6 * bytes_per_s)),
-          .queue_bytes = direction.queue_bytes.value_or(std::max(16 * full_frame_bytes, 10e-3 * bytes_per_s)),
+          .queue_bytes = direction.queue_bytes.value_or(std::max(min_queue_bytes, 10e-3 * bytes_per_s)),
           .queueing = direction.queueing,
           .impairments = direction.impairments};
 }

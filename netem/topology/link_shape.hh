@@ -3,6 +3,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/json_object.hh"
+#include "netem/topology/frame.hh"
 #include "netem/topology/topology.hh"
 
 namespace thinpipe::netem {
@@ -22,6 +23,8 @@ struct LinkShape {
 Json to_json(const LinkShape& shape);
 
 inline constexpr double min_burst_bytes = 4000;  // two full frames, and room for the next one's tokens
+
+inline constexpr double min_queue_bytes = 16 * full_frame_bytes;
 
 // A shaper may send at most this share of the cap while it makes up for its late timers.
 inline constexpr double catch_up_ratio = 1.05;

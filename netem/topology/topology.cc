@@ -1,12 +1,15 @@
 #include "netem/topology/topology.hh"
 
 #include <algorithm>
+#include <cctype>
+#include <functional>
 #include <iterator>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "common/support/utf8.hh"
 #include "netem/topology/link_shape.hh"
 #include "netem/topology/node_names.hh"
 #include "netem/topology/topology_checks.hh"
@@ -17,6 +20,7 @@ namespace {
 using Groups = std::map<std::string, std::vector<std::string>>;
 
 constexpr double share_limit = 1;  // shares are below this
+constexpr std::size_t max_congestion_control_bytes = 15;
 
 void read_direction(JsonObject& object, Direction& out) {
   const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = max_delay_s};
@@ -120,6 +124,19 @@ Json to_json(const Direction& direction) {
   return out;
 }
 
+// Changes each direction of a bottleneck that has a cap, and checks it.
+void for_each_bottleneck(Topology& topology, const Place& place,
+                         const std::function<void(Direction& direction)>& change) {
+  for (Link& link : topology.links) {
+    if (!link.bottleneck) continue;
+    for (Direction* direction : {&link.forward, &link.backward}) {
+      if (!direction->rate_bit_per_s) continue;
+      change(*direction);
+      check_direction(*direction, place);
+    }
+  }
+}
+
 }  // namespace
 
 const char* name_of(TopologyKind kind) {
@@ -147,6 +164,8 @@ Topology parse_topology(const Json& value, const Place& place) {
   object.read("description", topology.description);
   object.read("kind", kind, {.one_of = {"network", "loopback", "cluster"}});
   object.read("network_interface", topology.network_interface);
+  std::optional<std::string> congestion_control;
+  object.read("congestion_control", congestion_control);
   object.read("forwarding", forwarding, {.one_of = {"bridged", "routed"}});
   const NodeNames switches(object.find("switches"), object.place_of("switches"));
   const NodeNames hosts(&object.get("hosts"), object.place_of("hosts"));
@@ -185,6 +204,7 @@ Topology parse_topology(const Json& value, const Place& place) {
     check_links(topology, nodes, links, place);
   }
   for (PlacedLink& link : links) topology.links.push_back(std::move(link.link));
+  if (congestion_control) set_congestion_control(topology, *congestion_control, place / "congestion_control");
   return topology;
 }
 
@@ -210,6 +230,8 @@ Json to_json(const Topology& topology) {
   // The default is omitted, so that records and run names from before this option existed keep their form.
   if (topology.forwarding == Forwarding::routed) out["forwarding"] = "routed";
   if (!topology.network_interface.empty()) out["network_interface"] = topology.network_interface;
+  if (topology.congestion_control != default_congestion_control)
+    out["congestion_control"] = topology.congestion_control;
   return out;
 }
 
@@ -238,15 +260,33 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
   }
 }
 
-void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {
-  for (Link& link : topology.links) {
-    if (!link.bottleneck) continue;
-    for (Direction* direction : {&link.forward, &link.backward}) {
-      if (!direction->rate_bit_per_s) continue;
-      direction->burst_bytes = std::max(min_burst_bytes, burst_s * *direction->rate_bit_per_s / 8);
-      check_direction(*direction, place);
-    }
+void set_congestion_control(Topology& topology, const std::string& name, const Place& place) {
+  if (!topology.is_emulated()) {
+    throw InputError(place, fmt::format("works only over an emulated network, but the topology {} is of kind "
+                                        "\"{}\"; remove it",
+                                        topology.name, name_of(topology.kind)));
   }
+  const bool is_name = std::ranges::all_of(
+      name, [](unsigned char c) { return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_'; });
+  if (name.empty() || name.size() > max_congestion_control_bytes || !is_name) {
+    throw InputError(
+        place, fmt::format("must be the name of a congestion control, such as cubic, reno or bbr, but is "
+                           "\"{}\"",
+                           printable(name)));
+  }
+  topology.congestion_control = name;
+}
+
+void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {
+  for_each_bottleneck(topology, place, [burst_s](Direction& direction) {
+    direction.burst_bytes = std::max(min_burst_bytes, burst_s * *direction.rate_bit_per_s / 8);
+  });
+}
+
+void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place) {
+  for_each_bottleneck(topology, place, [queue_s](Direction& direction) {
+    direction.queue_bytes = std::max(min_queue_bytes, queue_s * *direction.rate_bit_per_s / 8);
+  });
 }
 
 }  // namespace thinpipe::netem

@@ -72,6 +72,9 @@ inline bool is_uncapped(const Link& link) {
   return !link.forward.rate_bit_per_s && !link.backward.rate_bit_per_s;
 }
 
+// What hosts use unless the topology says otherwise, whatever the machine's default is.
+inline constexpr const char* default_congestion_control = "cubic";
+
 struct Topology {
   std::string name;
   std::string description = {};
@@ -82,6 +85,7 @@ struct Topology {
   std::vector<Link> links = {};         // one per pair of nodes: groups and lists are expanded
   // Of a cluster: the machines' network interface, by name or by its IPv4 subnet; empty: the only one.
   std::string network_interface = {};
+  std::string congestion_control = default_congestion_control;  // of TCP, on every host
 
   bool is_emulated() const { return kind == TopologyKind::network; }
 };
@@ -111,8 +115,15 @@ Json to_json(const Topology& topology);
 // `place` (where the rate was given) if the topology has no bottleneck or the rate does not fit one.
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
 
+// Sets the congestion control of all hosts. Throws InputError at `place` unless it is a name that a kernel may know and
+// the network is emulated. Whether this kernel has it is up to check_kernel (netem/network.hh).
+void set_congestion_control(Topology& topology, const std::string& name, const Place& place);
+
 // Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
 // at least to min_burst_bytes (link_shape.hh). Throws InputError at `place` if that does not fit.
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
+
+// Likewise sets the queue, at least to min_queue_bytes. If the queue is fair, each flow has one of this length.
+void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place);
 
 }  // namespace thinpipe::netem

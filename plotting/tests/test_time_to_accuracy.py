@@ -122,6 +122,14 @@ class TimeToAccuracyTest(FigureTest):
         texts = [text.get_text() for text in time_to_accuracy.draw(self.compared(*records)).axes[0].texts]
         self.assertEqual(texts.count("‡"), 1)
 
+    def test_small_print_names_a_congestion_control_that_is_not_the_default(self) -> None:
+        records = [make_record("dense"), make_record("fp16")]
+        records[0]["provenance"]["congestion_control"] = "cubic"
+        for other, is_named in (("cubic", False), ("bbr", True)):
+            records[1]["provenance"]["congestion_control"] = other
+            text = small_print(time_to_accuracy.draw(self.compared(*records)))
+            self.assertEqual("congestion control bbr, cubic" in text, is_named)
+
     def test_small_print_names_the_origin(self) -> None:
         records = [make_record("dense"), make_record("fp16")]
         records[1]["provenance"]["dirty"] = True

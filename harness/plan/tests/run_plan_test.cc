@@ -105,6 +105,31 @@ TEST(PlanRuns, ABottlenecksBurstIsATimeAtItsCap) {
   EXPECT_EQ(burst("500 Mbit/s", "null"), "6.25 kB");
 }
 
+TEST(PlanRuns, ABottlenecksQueueIsATimeAtItsCap) {
+  const auto queue = [](const char* rate, const char* time) {
+    const auto runs = plan(
+        fmt::format(R"({{"base": {{"bottleneck": {{"rate": "{}", "queue": {}}}}}}})", rate, time).c_str());
+    return whole_config(runs[0]).at("topology").at("links").back().at("queue").get<std::string>();
+  };
+  EXPECT_EQ(queue("100 Mbit/s", R"("2 ms")"), "25 kB");
+  EXPECT_EQ(queue("10 Mbit/s", R"("2 ms")"), "24.224 kB") << "sixteen full frames";
+  EXPECT_EQ(queue("100 Mbit/s", "null"), "125 kB");
+}
+
+TEST(PlanRuns, ACongestionControlIsPartOfTheNetwork) {
+  const auto planned = [](const Json& base) { return plan(Json{{"base", base}}.dump().c_str()).at(0); };
+  const auto reno = planned({{"congestion_control", "reno"}});
+  EXPECT_EQ(whole_config(reno).at("topology").at("congestion_control"), "reno");
+  EXPECT_NE(reno.id, planned(Json::object()).id);
+  EXPECT_EQ(planned({{"congestion_control", "cubic"}}).id, planned(Json::object()).id) << "the default";
+  const auto refused = [](const char* mode) {
+    return failure(
+        fmt::format(R"({{"base": {{"mode": "{}", "congestion_control": "reno"}}}})", mode).c_str());
+  };
+  EXPECT_THAT(refused("simulate"), HasSubstr("e.json at /base/congestion_control: has no effect"));
+  EXPECT_THAT(refused("converge"), HasSubstr("e.json at /base/congestion_control: "));
+}
+
 TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   const auto runs = plan(R"({"base": {"bottleneck": {"rate": "200 Mbit/s"}}})");
   ASSERT_EQ(runs.size(), 1);

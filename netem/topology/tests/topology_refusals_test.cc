@@ -40,6 +40,16 @@ void expect_refusal_of_form(const Json& value, const std::string& pointer,
   expect_refusal(value, pointer, part_of_message, Mistake::in_form);
 }
 
+TEST(TopologyRefusals, OfCongestionControls) {
+  for (const char* const name : {"", "Cubic", "../../bbr", "a_name_of_16_byt"}) {
+    expect_refusal_of_form(spoiled([&](Json& t) { t["congestion_control"] = name; }), "/congestion_control",
+                           "such as cubic, reno or bbr");
+  }
+  expect_refusal(
+      {{"name", "here"}, {"kind", "loopback"}, {"hosts", {"a", "b"}}, {"congestion_control", "bbr"}},
+      "/congestion_control", "works only over an emulated network");
+}
+
 TEST(TopologyRefusals, OfGroupsAndRanges) {
   const auto with_hosts = [](const Json& hosts) { return spoiled([&](Json& t) { t["hosts"] = hosts; }); };
   expect_refusal_of_form(with_hosts({{"a", 1}, {"b", 1}}), "/hosts", "write a list of groups");

@@ -123,6 +123,17 @@ TEST(TopologyTest, NormalFormFillsTheShape) {
                                       {"queueing", "fair"}}));
 }
 
+TEST(TopologyTest, ACongestionControlIsKeptUnlessItIsTheDefault) {
+  Json text = parse_json_file(folder + "three-switch.json");
+  EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""})).contains("congestion_control"));
+  text["congestion_control"] = "cubic";
+  EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""})).contains("congestion_control"));
+  text["congestion_control"] = "bbr";
+  const Json normal = to_json(parse_topology(text, {"t.json", ""}));
+  EXPECT_EQ(normal.at("congestion_control"), "bbr");
+  EXPECT_EQ(parse_topology(normal, {"t.json", ""}).congestion_control, "bbr");
+}
+
 TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
   const Topology topology = parse_topology(
       {{"name", "groups"},
