@@ -406,6 +406,7 @@ template std::optional<record::Fidelity> parse_part(const Json&, const std::stri
 template std::optional<record::Pruning> parse_part(const Json&, const std::string&);
 template std::vector<record::NetworkEvent> parse_part(const Json&, const std::string&);
 template std::vector<record::CrossFlow> parse_part(const Json&, const std::string&);
+template std::vector<record::Connections> parse_part(const Json&, const std::string&);
 
 record::Failure recorded(const Failure& failure) {
   const auto exit_status = failure.exit_status.empty() ? std::nullopt : std::optional(failure.exit_status);

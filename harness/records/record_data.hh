@@ -239,6 +239,22 @@ struct CrossFlow {
   bool operator==(const CrossFlow&) const = default;
 };
 
+// The TCP connections over which one host sent data to another, from the first evaluation to the end of training.
+struct Connections {
+  std::string from = {};
+  std::string to = {};
+  std::int64_t connections = 0;
+  std::int64_t acknowledged_bytes = 0;
+  std::int64_t retransmitted_segments = 0;
+  double min_round_trip_s = 0;
+  double mean_round_trip_s = 0;
+  double max_round_trip_s = 0;
+  double mean_congestion_window_bytes = 0;
+  double mean_delivery_rate_bit_per_s = 0;
+
+  bool operator==(const Connections&) const = default;
+};
+
 struct Restart {
   Failure failure = {};
   std::int64_t after_iteration = 0;
@@ -384,6 +400,7 @@ struct Record {
   OrMissing<std::vector<record::NetworkEvent>> network_events = {};
   OrMissing<OrNull<record::TrainClock>> train_clock = {};
   OrMissing<std::vector<record::CrossFlow>> cross_traffic = {};
+  OrMissing<std::vector<record::Connections>> connections = {};
   OrMissing<std::vector<record::WorkerEvent>> worker_events = {};
   OrMissing<std::vector<record::Restart>> restarts = {};
   OrMissing<OrNull<record::Replay>> replay = {};

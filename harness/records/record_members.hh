@@ -212,6 +212,19 @@ void visit(auto& members, Is<CrossFlow> auto& flow) {
   members.required("received_bytes", flow.received_bytes, count);
 }
 
+void visit(auto& members, Is<Connections> auto& edge) {
+  members.required("from", edge.from);
+  members.required("to", edge.to);
+  members.required("connections", edge.connections, count);
+  members.required("acknowledged_bytes", edge.acknowledged_bytes, count);
+  members.required("retransmitted_segments", edge.retransmitted_segments, count);
+  members.required("min_round_trip_s", edge.min_round_trip_s, amount);
+  members.required("mean_round_trip_s", edge.mean_round_trip_s, amount);
+  members.required("max_round_trip_s", edge.max_round_trip_s, amount);
+  members.required("mean_congestion_window_bytes", edge.mean_congestion_window_bytes, amount);
+  members.required("mean_delivery_rate_bit_per_s", edge.mean_delivery_rate_bit_per_s, amount);
+}
+
 void visit(auto& members, Is<WorkerEvent> auto& event) {
   members.required("worker", event.worker, count);
   members.optional("at_s", event.at_s, amount);
@@ -350,6 +363,7 @@ void visit(auto& members, Is<Record> auto& record) {
   members.optional("network_events", record.network_events);
   members.optional("train_clock", record.train_clock);
   members.optional("cross_traffic", record.cross_traffic);
+  members.optional("connections", record.connections);
   members.optional("worker_events", record.worker_events);
   members.optional("restarts", record.restarts);
   members.optional("replay", record.replay);

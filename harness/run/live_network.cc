@@ -23,6 +23,7 @@ LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule&
       cross_traffic_(network_, cross_flows_) {
   if (topology.is_emulated()) monitor_.emplace(network_);
   links_.begin();  // the probes' bytes do not count
+  if (monitor_) watch_connections();
   if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
 
@@ -32,6 +33,16 @@ const netem::Host& LiveNetwork::host(std::int64_t rank) const {
 
 std::optional<std::chrono::milliseconds> LiveNetwork::tick_period() const {
   return monitor_ ? std::optional<std::chrono::milliseconds>(netem::Monitor::sampling_period) : std::nullopt;
+}
+
+void LiveNetwork::watch_connections() {
+  try {
+    connections_.emplace(network_);
+    connections_->begin();
+  } catch (const netem::NetlinkError& error) {
+    connections_.reset();
+    if (error.code() != -NLE_OBJ_NOTFOUND) throw;  // otherwise, the kernel has no tcp_diag
+  }
 }
 
 void LiveNetwork::keep_series(const std::filesystem::path& file, double samples_per_s) {
@@ -46,6 +57,7 @@ void LiveNetwork::begin(double now_s) {
   waits_before_ = read_cpu_waits();
   links_.begin();
   if (series_) series_->restart(links_.first());
+  if (connections_) connections_->begin();
   schedule_runner_.begin(now_s);
   cross_traffic_.begin();
 }
@@ -57,6 +69,7 @@ Json LiveNetwork::tick(double now_s, double late_s) {
   if (schedule_runner_.is_due(now_s)) changes = make_changes(now_s);
   const std::vector<netem::LinkCounters> reading = monitor_->sample();
   if (series_) series_->add(reading);
+  if (connections_ && !ended_) connections_->sample(now_s);
   return changes;
 }
 
@@ -83,6 +96,7 @@ void LiveNetwork::end() {
   if (ended_) return;
   links_.end();
   if (series_) series_->end(links_.last());
+  if (connections_) connections_->end();
   waits_after_ = read_cpu_waits();
   ended_ = true;
   cross_traffic_.end();
@@ -97,6 +111,13 @@ Json LiveNetwork::cross_traffic() const {
                    {"sent_bytes", static_cast<std::int64_t>(bytes[i].sent)},
                    {"received_bytes", static_cast<std::int64_t>(bytes[i].received)}});
   }
+  return out;
+}
+
+Json LiveNetwork::connections() const {
+  if (!connections_) return nullptr;
+  Json out = Json::array();
+  for (const netem::TcpEdge& edge : connections_->edges()) out.push_back(netem::to_json(edge));
   return out;
 }
 

@@ -17,6 +17,7 @@
 #include "netem/kernel/wakeup_latency.hh"
 #include "netem/network.hh"
 #include "netem/schedule_runner.hh"
+#include "netem/tcp_connections.hh"
 
 namespace thinpipe {
 
@@ -74,6 +75,9 @@ class LiveNetwork {
   // After end(): returns {"from", "to", "sent_bytes", "received_bytes"} of each flow of cross traffic.
   Json cross_traffic() const;
 
+  // Returns what TCP did between begin() and end(), by edge; null if no network is emulated, or the kernel cannot tell.
+  Json connections() const;
+
   // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the
   // workers have ended: it lets the cores sleep. Probes the links again, unless the run is being stopped.
   Json fidelity(bool probes_again);
@@ -90,6 +94,7 @@ class LiveNetwork {
 
  private:
   Json make_changes(double now_s);
+  void watch_connections();
 
   netem::Network network_;
   netem::ScheduleRunner schedule_runner_;
@@ -97,7 +102,8 @@ class LiveNetwork {
   LinkMeter links_;
   std::optional<netem::Monitor> monitor_;  // none if no network is emulated
   std::optional<LinkSeries> series_;       // if it was asked for
-  std::vector<netem::Check> probes_;       // of the links
+  std::optional<netem::TcpConnections> connections_;
+  std::vector<netem::Check> probes_;  // of the links
   CpuUsage machine_before_;
   CpuWaits waits_before_;
   std::optional<CpuWaits> waits_after_;

@@ -232,6 +232,8 @@ void RecordBuilder::add_network(Record& record, const NetworkReport& network) co
   if (!network.cross_traffic.empty())
     record.cross_traffic =
         parse_part<std::vector<record::CrossFlow>>(network.cross_traffic, "/cross_traffic");
+  if (!network.connections.is_null())
+    record.connections = parse_part<std::vector<record::Connections>>(network.connections, "/connections");
   record.cluster = network.cluster;
   record.fidelity = parse_part<std::optional<record::Fidelity>>(network.fidelity, "/fidelity");
   Json events = changes_;

@@ -27,6 +27,7 @@ struct NetworkReport {
   std::map<std::string, std::optional<std::int64_t>> wire_bytes = {};  // as in record::Traffic
   std::map<std::string, std::optional<double>> utilisation = {};
   Json cross_traffic = Json::array();  // see LiveNetwork::cross_traffic()
+  Json connections = nullptr;
   Json fidelity = nullptr;
   std::optional<record::Cluster> cluster = {};  // of mode cluster
   Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/schedule_runner.hh

@@ -437,6 +437,7 @@ class RunInProgress {
                       .wire_bytes = network_->wire_bytes(),
                       .utilisation = network_->utilisation(time_s),
                       .cross_traffic = network_->cross_traffic(),
+                      .connections = network_->connections(),
                       .fidelity = fidelity_};
     for (const netem::NetworkChange& change : network_->missed()) {
       out.missed_changes.push_back(netem::to_json(change));

@@ -104,6 +104,16 @@ std::vector<Json> various_records() {
   failed["fidelity"].update({{"directions", 4}, {"judged_directions", 3}});
   failed["config"]["targets"] = {0.5, {{"bits_per_byte", 2.5}}};
   failed["warnings"] = {"traffic bypassed the network"};
+  failed["connections"] = {{{"from", "w0"},
+                            {"to", "w1"},
+                            {"connections", 2},
+                            {"acknowledged_bytes", 1000000},
+                            {"retransmitted_segments", 3},
+                            {"min_round_trip_s", 0.0001},
+                            {"mean_round_trip_s", 0.0005},
+                            {"max_round_trip_s", 0.002},
+                            {"mean_congestion_window_bytes", 28960.0},
+                            {"mean_delivery_rate_bit_per_s", 9.5e7}}};
   const Json rates = {{"pairs_at_a_time", 1},
                       {"bit_per_s", {{0.0, 9e7}, {9e7, 0.0}}},
                       {"round_trips_s", {{0.0, 0.001}, {0.001, 0.0}}}};

@@ -229,6 +229,7 @@ TEST_F(ExecCommand, ReportsTheBytesOfEveryCappedLink) {
   EXPECT_THAT(report.at("fidelity").at("verdict").get<std::string>(), testing::AnyOf("faithful", "degraded"));
   EXPECT_EQ(report.at("fidelity").at("judged_directions"), 2);
   EXPECT_TRUE(report.at("cpu_pressure").contains("network"));
+  EXPECT_TRUE(report.at("connections").is_array());
   EXPECT_EQ(report.at("fidelity").at("checks").at(0).at("name"), "shaper w0->w1");
 }
 

@@ -186,6 +186,10 @@ TEST_F(ReplayRun, AndLiveRunsKeepATimeSeriesOfTheLinksThatAddsUpToTheirCounters)
       EXPECT_EQ(wire_bytes.at(directions[i].get<std::string>()), bytes[i]) << mode << ", " << directions[i];
     EXPECT_THAT(bytes, testing::Each(testing::Gt(1000)));
     EXPECT_GE(iterations.size(), 12U) << mode;
+    std::int64_t acknowledged_bytes = 0;
+    for (const Json& edge : record.at("connections"))
+      acknowledged_bytes += edge.at("acknowledged_bytes").get<std::int64_t>();
+    EXPECT_GT(acknowledged_bytes, 1000) << mode;
     EXPECT_EQ(iterations.front(), 1);
   }
 }

@@ -1,0 +1,89 @@
+#include "netem/kernel/tcp_sockets.hh"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <linux/inet_diag.h>
+#include <linux/sock_diag.h>
+#include <netinet/tcp.h>
+
+namespace thinpipe::netem {
+namespace {
+
+// The kernel's struct tcp_info up to what is read here. <linux/tcp.h> does not go with <netinet/tcp.h>, which libnl includes and
+// whose structure is shorter.
+struct KernelTcpInfo {
+  std::uint8_t state, ca_state, retransmits, probes, backoff, options, scales, flags;
+  std::uint32_t rto, ato, snd_mss, rcv_mss, unacked, sacked, lost, retrans, fackets;
+  std::uint32_t last_data_sent, last_ack_sent, last_data_recv, last_ack_recv;
+  std::uint32_t pmtu, rcv_ssthresh, rtt, rttvar, snd_ssthresh, snd_cwnd, advmss, reordering;
+  std::uint32_t rcv_rtt, rcv_space, total_retrans;
+  std::uint64_t pacing_rate, max_pacing_rate, bytes_acked, bytes_received;
+  std::uint32_t segs_out, segs_in, notsent_bytes, min_rtt, data_segs_in, data_segs_out;
+  std::uint64_t delivery_rate;
+};
+static_assert(offsetof(KernelTcpInfo, total_retrans) == 100 && offsetof(KernelTcpInfo, delivery_rate) == 160,
+              "as in linux/tcp.h");
+
+constexpr double us = 1e-6;
+
+std::string address_text(const __be32* address) {
+  std::array<char, INET_ADDRSTRLEN> text{};
+  ::inet_ntop(AF_INET, address, text.data(), text.size());
+  return text.data();
+}
+
+// Older kernels send a shorter structure; what they lack stays zero.
+KernelTcpInfo read_info(const nlattr* attribute) {
+  KernelTcpInfo info{};
+  std::memcpy(&info, nla_data(attribute),
+              std::min(sizeof info, static_cast<std::size_t>(nla_len(attribute))));
+  return info;
+}
+
+// Appends the socket of an answer; libnl calls it for each.
+int take_answer(nl_msg* message, void* sockets) {
+  nlmsghdr* const header = nlmsg_hdr(message);
+  const auto* const answer = static_cast<const inet_diag_msg*>(nlmsg_data(header));
+  const nlattr* const attribute = nlmsg_find_attr(header, sizeof *answer, INET_DIAG_INFO);
+  if (attribute == nullptr) return NL_OK;
+  const KernelTcpInfo info = read_info(attribute);
+  static_cast<std::vector<TcpSocket>*>(sockets)->push_back(
+      {.local_address = address_text(answer->id.idiag_src),
+       .local_port = ntohs(answer->id.idiag_sport),
+       .remote_address = address_text(answer->id.idiag_dst),
+       .remote_port = ntohs(answer->id.idiag_dport),
+       .acknowledged_bytes = info.bytes_acked,
+       .retransmitted_segments = info.total_retrans,
+       .round_trip_s = us * info.rtt,
+       .min_round_trip_s = us * info.min_rtt,
+       .congestion_window_bytes = static_cast<double>(info.snd_cwnd) * info.snd_mss,
+       .delivery_rate_bit_per_s = 8.0 * static_cast<double>(info.delivery_rate)});
+  return NL_OK;
+}
+
+}  // namespace
+
+TcpSockets::TcpSockets() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
+  netlink_call("ask for the state of sockets", nl_connect(socket_.get(), NETLINK_SOCK_DIAG));
+}
+
+std::vector<TcpSocket> TcpSockets::read() const {
+  std::vector<TcpSocket> out;
+  netlink_call("read the state of sockets",
+               nl_socket_modify_cb(socket_.get(), NL_CB_VALID, NL_CB_CUSTOM, take_answer, &out));
+  inet_diag_req_v2 request{};
+  request.sdiag_family = AF_INET;
+  request.sdiag_protocol = IPPROTO_TCP;
+  request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
+  request.idiag_states = 1U << TCP_ESTABLISHED;
+  netlink_call("ask for the state of sockets",
+               nl_send_simple(socket_.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request));
+  netlink_call("read the state of sockets", nl_recvmsgs_default(socket_.get()));
+  return out;
+}
+
+}  // namespace thinpipe::netem
