@@ -19,6 +19,7 @@
 #include "harness/reports/markdown.hh"
 #include "harness/reports/tensorboard.hh"
 #include "harness/reports/text.hh"
+#include "harness/reports/timeline.hh"
 
 namespace thinpipe {
 namespace {
@@ -35,7 +36,37 @@ struct ReportOptions {
   bool markdown = false;
   std::optional<std::string> html;
   std::optional<std::string> tensorboard;
+  std::optional<std::string> perfetto;
+  std::string run;                   // for perfetto; empty: the first
+  std::string iterations = "1..10";  // for perfetto
 };
+
+// "FIRST..LAST", counted from 1.
+IterationRange parse_iterations(const std::string& text) {
+  const std::size_t dots = text.find("..");
+  const auto number = [&](const std::string& part) {
+    const Json value = Json::parse(part, nullptr, false);
+    return value.is_number_integer() && value > 0 ? value.get<std::int64_t>() : 0;
+  };
+  const IterationRange range =
+      dots == std::string::npos ? IterationRange{}
+                                : IterationRange{number(text.substr(0, dots)), number(text.substr(dots + 2))};
+  if (range.first < 1 || range.second < range.first)
+    throw InputError({"--iterations " + text, ""}, "must be FIRST..LAST, such as 1..10");
+  return range;
+}
+
+// Returns the folder of the run with this id, or of the report's first run.
+fs::path run_folder(const ReportOptions& options, const Report& report) {
+  const auto found = std::ranges::find_if(
+      report.runs, [&](const Json& row) { return options.run.empty() || row.at("run_id") == options.run; });
+  if (found == report.runs.end())
+    throw InputError({"--run " + options.run, ""}, "no run of these results has this id; --json lists them");
+  const fs::path results = options.results;
+  const auto id = found->at("run_id").get<std::string>();
+  const fs::path inside = results / id;
+  return fs::is_directory(inside) ? inside : results / found->at("experiment").get<std::string>() / id;
+}
 
 // "0.84" or "METRIC=VALUE".
 Target parse_target(const std::string& text) {
@@ -137,6 +168,11 @@ int report(const ReportOptions& options) {
     print_stderr("wrote {} event files; view them with: tensorboard --logdir {}\n", written.size(),
                  *options.tensorboard);
   }
+  if (options.perfetto) {
+    const Json trace = chrome_trace(run_folder(options, made), parse_iterations(options.iterations));
+    write_atomically(output_file("--perfetto", *options.perfetto, "trace.json"), trace.dump() + "\n");
+    print_stderr("wrote {}; open it in https://ui.perfetto.dev\n", *options.perfetto);
+  }
   fmt::print("{}", for_standard_output(options, std::move(made)));
   return 0;
 }
@@ -168,6 +204,17 @@ void add_report(CLI::App& program, Invocation& invocation) {
           "can be repeated")
       ->type_name("METHOD")
       ->allow_extra_args(false);
+  CLI::Option* const perfetto = command.add_option(
+      "--perfetto", options->perfetto,
+      "Also write a timeline of some iterations of a run as a Chrome trace, for ui.perfetto.dev");
+  perfetto->type_name("FILE");
+  command.add_option("--run", options->run, "For --perfetto: the run's id; by default the first run")
+      ->type_name("ID")
+      ->needs(perfetto);
+  command.add_option("--iterations", options->iterations, "For --perfetto: the first and the last iteration")
+      ->type_name("FIRST..LAST")
+      ->needs(perfetto)
+      ->capture_default_str();
   command.add_flag("--json", options->json, "Print everything as JSON instead of the tables");
   command.add_flag("--csv", options->csv, "Print comma-separated values, one line per run, not the tables");
   command.add_flag("--markdown", options->markdown, "Print the tables as Markdown, with all columns");
@@ -182,6 +229,7 @@ void add_report(CLI::App& program, Invocation& invocation) {
       "  thinpipe report results/quickstart\n"
       "  thinpipe report results/quickstart --target 0.8 --json\n"
       "  thinpipe report results/against-pytorch --over DDP --json\n"
+      "  thinpipe report results/quickstart --perfetto trace.json --iterations 20..25\n"
       "  thinpipe report results/quickstart/records.jsonl\n"
       "  thinpipe report results/quickstart --html report.html\n"
       "  thinpipe report results/quickstart --csv > runs.csv\n"

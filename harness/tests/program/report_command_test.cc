@@ -53,6 +53,38 @@ TEST(ReportCommand, RefusesAPlaceThatCannotHoldThePage) {
   EXPECT_TRUE(fs::is_symlink(link));
 }
 
+TEST(ReportCommand, WritesATimelineOfTheIterationsOfARun) {
+  const Program program;
+  ASSERT_EQ(program.run(program.run_arguments(program.experiment(loopback))).status.code, 0);
+  const fs::path file = program.folder() / "trace.json";
+  const auto ended =
+      program.run({"report", program.results() / "test", "--perfetto", file, "--iterations", "2..3"});
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("wrote " + file.string()));
+  std::vector<std::string> names;
+  for (const Json& event : parse_json_file(file).at("traceEvents")) names.push_back(event.at("name"));
+  EXPECT_THAT(names, AllOf(testing::Contains("iteration 2"), testing::Contains("iteration 3"),
+                           testing::Not(testing::Contains("iteration 1")),
+                           testing::Not(testing::Contains("iteration 4"))));
+}
+
+TEST(ReportCommand, RefusesATimelineOfWhatItDoesNotHave) {
+  const Program program;
+  const fs::path file = program.folder() / "trace.json";
+  const auto errors_of = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), {"report", quickstart_records()});
+    const auto ended = program.run(more);
+    EXPECT_EQ(ended.status.code, 2);
+    return ended.errors;
+  };
+  EXPECT_THAT(errors_of({"--iterations", "1..2"}), HasSubstr("--perfetto"));
+  EXPECT_THAT(errors_of({"--perfetto", file, "--iterations", "5..4"}), HasSubstr("must be FIRST..LAST"));
+  EXPECT_THAT(errors_of({"--perfetto", file, "--run", "none"}),
+              HasSubstr("no run of these results has this id"));
+  EXPECT_THAT(errors_of({"--perfetto", file}), HasSubstr("has no iterations 1 to 10 with times"));
+  EXPECT_FALSE(fs::exists(file));
+}
+
 TEST(ReportCommand, RefusesAPlaceThatCannotHoldTheCurves) {
   const Program program;
   const fs::path file = program.folder() / "file";

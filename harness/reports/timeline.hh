@@ -1,0 +1,28 @@
+// A timeline of some iterations of a run, as a Chrome trace: https://ui.perfetto.dev and chrome://tracing read it. The
+// format is that of "Trace Event Format" (complete events X, counters C and metadata M).
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <utility>
+#include <vector>
+
+#include "common/support/json_object.hh"
+
+namespace thinpipe {
+
+// The first and the last iteration, counted from 1.
+using IterationRange = std::pair<std::int64_t, std::int64_t>;
+
+// Returns {"traceEvents": […]} from the lines of iterations.jsonl and links.jsonl (docs/results.md), of which the second
+// may be empty:
+// - worker 0's iterations; in each, loading, compute, the exchange from the first bucket on, and the wait for it at the end;
+// - the rate and the longest queue of each direction of a capped link.
+// Iterations end where links.jsonl marks them, or else at their train time. The range may exceed the run.
+Json chrome_trace(const std::vector<Json>& iterations, const std::vector<Json>& links, IterationRange range);
+
+// Reads both files in a run's folder. Throws InputError naming the file if a line is no JSON object, except an incomplete
+// last one, or if there are no iterations with times in this range.
+Json chrome_trace(const std::filesystem::path& run_folder, IterationRange range);
+
+}  // namespace thinpipe
