@@ -3,7 +3,7 @@
 
     scripts/report_speed.py [--runs N] [--seeds N] [--program FILE]
 
-Makes records (default 10,000) from those of results/reference/quickstart: several methods, several caps, and for each
+Makes records (default 10,000) from those of harness/tests/data/quickstart: several methods, several caps, and for each
 method and cap a number of seeds (default 8). Prints seconds, CPU seconds (including those of the trainer that plans),
 peak memory, and the ratio to the time that Python's json takes to parse the same files.
 """
@@ -82,7 +82,7 @@ def measure_sweep(program: Path, folder: Path, runs: int) -> None:
 
 
 def reference_records() -> list[dict]:
-    exported = ROOT / "results" / "reference" / "quickstart" / "records.jsonl"
+    exported = ROOT / "harness" / "tests" / "data" / "quickstart" / "records.jsonl"
     records = [json.loads(line) for line in exported.read_bytes().splitlines()]
     return sorted(records, key=lambda record: METHODS.index(record["label"]))
 

@@ -80,7 +80,7 @@ std::vector<std::string> Program::written() const {
 }
 
 std::string quickstart_records() {
-  return source_path("results/reference/quickstart");
+  return source_path("harness/tests/data/quickstart");
 }
 
 std::string started_at(const Json& record) {

@@ -56,7 +56,8 @@ class Program {
   std::string mark_;
 };
 
-// Returns the path of the committed records of experiments/quickstart.json.
+// Returns the path of records of experiments/quickstart.json, one of each method. They are for tests only: the references
+// in results/ change with every measurement.
 std::string quickstart_records();
 
 // Returns the time at which the record's run started.

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pandas as pd
 
-from report_program import REFERENCE, reference_record, report, run_tests, write_records
+from report_program import RECORDS, reference_record, report, run_tests, write_records
 
 
 class ReportCsvTest(unittest.TestCase):
     def test_holds_the_numbers_of_the_json(self) -> None:
-        folder = REFERENCE / "quickstart"
+        folder = RECORDS / "quickstart"
         table = pd.read_csv(io.StringIO(report(folder, "--csv")), float_precision="round_trip").set_index("run_id")
         runs = json.loads(report(folder, "--json"))["runs"]
         self.assertEqual(len(table), len(runs))

@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Iterator
 
-from report_program import PROGRAM, REFERENCE, reference_record, report, run_tests, skip_all, write_records
+from report_program import PROGRAM, RECORDS, reference_record, report, run_tests, skip_all, write_records
 
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 VOID = {"meta", "input", "br", "hr", "img", "link"}
@@ -109,7 +109,7 @@ def styles_in_figures(results: Path) -> dict[str, Any]:
         "from report import Question; compared = compare(load(sys.argv[2], Question(thinpipe=sys.argv[3]))); "
         "print(json.dumps({label: vars(style) for label, style in compared.styles.items()}))"
     )
-    plotting = REFERENCE.parents[1] / "plotting"
+    plotting = RECORDS.parents[2] / "plotting"
     ended = subprocess.run(
         ["/usr/bin/python3", "-B", "-c", program, plotting, results, PROGRAM], capture_output=True, text=True, check=False
     )
@@ -151,7 +151,7 @@ class ReportPageTest(unittest.TestCase):
         return [button for button in dom.one("ul", id="legend").all("button") if not button.hidden]
 
     def test_draws_a_curve_a_run_and_has_a_row_for_each(self) -> None:
-        dom = self.open(self.page(REFERENCE / "quickstart"), "#log=1")
+        dom = self.open(self.page(RECORDS / "quickstart"), "#log=1")
         methods = ["dense", "fp16", "topk 0.1", "topk 0.01", "pactrain", "pactrain ternary"]
         self.assertEqual(self.curves(dom), methods)
         self.assertEqual([row.one("th").text for row in dom.one("table", id="runs").one("tbody").all("tr")], methods)
@@ -167,7 +167,7 @@ class ReportPageTest(unittest.TestCase):
         self.assertNotIn("NaN", path)
 
     def test_the_address_says_what_is_shown(self) -> None:
-        page = self.page(REFERENCE / "quickstart")
+        page = self.page(RECORDS / "quickstart")
         dom = self.open(page, "#y=test_loss&x=sent&log=0&hide=dense&hide=fp16")
         self.assertEqual(len(self.curves(dom)), 4)
         labels = [text.text for text in dom.all("text", class_="label")]
@@ -179,7 +179,7 @@ class ReportPageTest(unittest.TestCase):
         self.assertIn("equal parts", dom.one("p", id="legend-note").text)
 
     def test_controls_legend_and_readout_follow_the_hand(self) -> None:
-        dom = self.open(self.page(REFERENCE / "quickstart", then="""
+        dom = self.open(self.page(RECORDS / "quickstart", then="""
             const choose = (id, value) => { byId(id).value = value; byId(id).dispatchEvent(new Event("change")); };
             choose("x", "iteration");
             byId("log").click();
@@ -339,7 +339,7 @@ class ReportPageTest(unittest.TestCase):
         note = self.open(page).one("p", id="legend-note").text
         self.assertIn(f"Some curves are missing from the folder {beside.name} beside this page", note)
         (beside / f"{0:016x}.js").touch()
-        report(REFERENCE / "quickstart", "--html", page)
+        report(RECORDS / "quickstart", "--html", page)
         self.assertFalse(beside.exists())
 
     def test_a_page_of_failed_runs_alone_says_so(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 PROGRAM = os.environ["THINPIPE_PROGRAM"]
-REFERENCE = Path(__file__).resolve().parents[3] / "results" / "reference"
+RECORDS = Path(__file__).resolve().parents[1] / "data"
 SKIPPED = 77  # CTest's SKIP_RETURN_CODE
 
 
@@ -24,8 +24,8 @@ def report(*arguments: str | Path) -> str:
 
 
 def reference_record(label: str) -> dict[str, Any]:
-    """Returns a record of results/reference/quickstart, for the caller to change."""
-    for line in (REFERENCE / "quickstart" / "records.jsonl").read_bytes().splitlines():
+    """Returns a record of tests/data/quickstart, for the caller to change."""
+    for line in (RECORDS / "quickstart" / "records.jsonl").read_bytes().splitlines():
         record = json.loads(line)
         if record["label"] == label:
             return copy.deepcopy(record)

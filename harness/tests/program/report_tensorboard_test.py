@@ -5,13 +5,13 @@ import tempfile
 import unittest
 from pathlib import Path
 
-from report_program import REFERENCE, reference_record, report, run_tests, write_records
+from report_program import RECORDS, reference_record, report, run_tests, write_records
 from tensorboard_reader import read, require_tensorboard
 
 class ReportTensorboardTest(unittest.TestCase):
     def test_every_evaluation_of_every_run_is_read_back(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            report(REFERENCE / "quickstart", "--tensorboard", folder)
+            report(RECORDS / "quickstart", "--tensorboard", folder)
             curves = read(Path(folder))
         self.assertEqual(
             sorted(curves), ["dense", "fp16", "pactrain", "pactrain_ternary", "topk_0.01", "topk_0.1"]
