@@ -34,7 +34,8 @@ class LinkSeries:
 
     @property
     def end_s(self) -> float:
-        return float(self.to_s[-1]) if len(self.to_s) else 0.0
+        """Returns the time of the last sample or report."""
+        return max([0.0, *self.to_s[-1:], *self.iterations.values(), *self.evaluations.values()])
 
     def rates_bit_per_s(self) -> np.ndarray:
         return 8.0 * self.bytes / (self.to_s - self.from_s)[:, np.newaxis]

@@ -1,5 +1,8 @@
 #!/usr/bin/env python3
-"""The table of `thinpipe report` as a block of code in a page: what a terminal shows."""
+"""The table of `thinpipe report` as a block of code in a page: what a terminal shows.
+
+With several seeds, it is the table over seeds; that of all runs would be too long.
+"""
 from __future__ import annotations
 
 import argparse
@@ -10,6 +13,8 @@ from typing import Sequence
 
 from destination import add_destination, markers_of, write_to_destination
 from report import InputError, find_program
+
+OVER_SEEDS = "over seeds"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -33,7 +38,13 @@ def block(results: Path, thinpipe: Path | None) -> str:
     )
     if ended.returncode != 0:
         raise InputError(ended.stderr.strip().removeprefix("thinpipe: "))
-    return f"```\n{ended.stdout.rstrip()}\n```\n"
+    return f"```\n{without_single_runs(ended.stdout).rstrip()}\n```\n"
+
+
+def without_single_runs(report: str) -> str:
+    """Leaves out the first table if there is one over seeds."""
+    parts = report.split("\n\n")
+    return "\n\n".join(parts[1:] if any(part.startswith(OVER_SEEDS) for part in parts) else parts)
 
 
 if __name__ == "__main__":

@@ -26,6 +26,16 @@ class ReportBlockTest(unittest.TestCase):
         self.assertEqual([line.split()[0] for line in lines[5:7]], ["dense", "fp16"])
         self.assertEqual(lines[-4:], ["```", "", "<!-- quickstart: end -->", "after"])
 
+    def test_several_seeds_have_one_line_each_method(self) -> None:
+        records = [make_record(method, seed=seed) for method in ("dense", "fp16") for seed in (1, 2)]
+        results = write(self.folder / "quickstart", *records)
+        page = self.folder / "README.md"
+        page.write_text("<!-- quickstart: begin -->\n<!-- quickstart: end -->\n")
+        self.assertEqual(report_block.main([str(results), "--update", str(page)]), 0)
+        lines = page.read_text().splitlines()
+        self.assertTrue(lines[3].startswith("over seeds"), lines[3])
+        self.assertEqual(sorted(line.split()[0] for line in lines[4:6]), ["dense", "fp16"])
+
     def test_refuses_what_the_report_refuses(self) -> None:
         errors = io.StringIO()
         with contextlib.redirect_stderr(errors):
