@@ -11,6 +11,8 @@ namespace {
 
 using Reading = std::vector<netem::LinkCounters>;
 
+constexpr double time_rounding_s = 1e-6;
+
 // A counter that has gone back was reset by the kernel.
 std::int64_t increase(std::uint64_t before, std::uint64_t after) {
   return after < before ? 0 : static_cast<std::int64_t>(after - before);
@@ -37,6 +39,7 @@ LinkSeries::LinkSeries(const std::filesystem::path& file, double samples_per_s, 
 void LinkSeries::restart(const Reading& first) {
   system_call("empty " + path_.string(), ::ftruncate(file_.get(), 0));
   begin_s_ = first.empty() ? 0 : first.front().time_s;
+  due_s_ = begin_s_ + period_s_;
   written_ = first;
   max_queue_bytes_.assign(first.size(), 0);
   is_idle_ = ended_ = false;
@@ -51,7 +54,11 @@ void LinkSeries::add(const Reading& reading) {
     const auto waiting = static_cast<std::int64_t>(reading[i].backlog_bytes);
     max_queue_bytes_[i] = std::max(max_queue_bytes_[i], waiting);
   }
-  if (reading.front().time_s - written_.front().time_s >= period_s_) write(reading);
+  const double now_s = reading.front().time_s;
+  if (now_s < due_s_ - time_rounding_s) return;
+  write(reading);
+  // On a grid, so that the samples are as many as asked for although readings come every few milliseconds.
+  while (due_s_ <= now_s + time_rounding_s) due_s_ += period_s_;
 }
 
 void LinkSeries::mark(const char* what, std::int64_t iteration, double now_s) {

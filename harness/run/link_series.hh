@@ -40,6 +40,7 @@ class LinkSeries {
   FileDescriptor file_;
   double period_s_;
   double begin_s_ = 0;
+  double due_s_ = 0;                           // the next sample
   std::vector<netem::LinkCounters> written_;   // the reading of the last sample
   std::vector<std::int64_t> max_queue_bytes_;  // since then
   bool is_idle_ = false;                       // the last sample has nothing but zeros

@@ -63,6 +63,12 @@ TEST_F(LinkSeriesTest, SamplesHaveTheBytesAndTheLongestQueueOfTheirTime) {
                                            {"drops", {0, 0}}})));
 }
 
+TEST_F(LinkSeriesTest, ThereAreAsManySamplesAsWereAskedFor) {
+  LinkSeries series(file_, 100, reading(0, 0));
+  for (std::uint64_t i = 1; i <= 250; ++i) series.add(reading(0.004 * static_cast<double>(i), 1000 * i));
+  EXPECT_EQ(samples().size(), 100U) << "in one second of readings every 4 ms";
+}
+
 TEST_F(LinkSeriesTest, OfAPauseOnlyTheFirstSampleIsWritten) {
   LinkSeries series(file_, 10, reading(0, 0));
   for (int i = 1; i < 10; ++i) series.add(reading(0.1 * i, 1000));

@@ -61,8 +61,9 @@ TEST(ReportCommand, WritesATimelineOfTheIterationsOfARun) {
       program.run({"report", program.results() / "test", "--perfetto", file, "--iterations", "2..3"});
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_THAT(ended.errors, HasSubstr("wrote " + file.string()));
+  const Json trace = parse_json_file(file);
   std::vector<std::string> names;
-  for (const Json& event : parse_json_file(file).at("traceEvents")) names.push_back(event.at("name"));
+  for (const Json& event : trace.at("traceEvents")) names.push_back(event.at("name"));
   EXPECT_THAT(names, AllOf(testing::Contains("iteration 2"), testing::Contains("iteration 3"),
                            testing::Not(testing::Contains("iteration 1")),
                            testing::Not(testing::Contains("iteration 4"))));

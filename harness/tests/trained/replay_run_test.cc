@@ -165,7 +165,7 @@ EdgeBytes traced_bytes(const CommunicationTrace& trace, std::size_t worker, int 
 // The bytes on edges depend on the workers' entries, so the trace must contain them.
 // The series and the record take their bytes from the same counters.
 TEST_F(ReplayRun, AndLiveRunsKeepATimeSeriesOfTheLinksThatAddsUpToTheirCounters) {
-  const Json base = small_replay({{"topology", "three-switch"}, {"workers", 3}});
+  const Json base = small_replay({{"topology", "three-switch"}, {"workers", 6}});
   ASSERT_EQ(run(base, {{"mode", {"live", "replay"}}}).status.code, 0);
   for (const std::string mode : {"live", "replay"}) {
     const Json record = records(mode).at(0);
@@ -185,7 +185,7 @@ TEST_F(ReplayRun, AndLiveRunsKeepATimeSeriesOfTheLinksThatAddsUpToTheirCounters)
     for (std::size_t i = 0; i < bytes.size(); ++i)
       EXPECT_EQ(wire_bytes.at(directions[i].get<std::string>()), bytes[i]) << mode << ", " << directions[i];
     EXPECT_THAT(bytes, testing::Each(testing::Gt(1000)));
-    EXPECT_GE(iterations.size(), 12U) << mode;
+    ASSERT_GE(iterations.size(), 4U) << mode;
     std::int64_t acknowledged_bytes = 0;
     for (const Json& edge : record.at("connections"))
       acknowledged_bytes += edge.at("acknowledged_bytes").get<std::int64_t>();
