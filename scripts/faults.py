@@ -164,8 +164,8 @@ FAULTS = [
     Fault(
         name="seed not in the identity",
         file="harness/plan/run_id.cc",
-        old="  Json decisive = normalised_config;\n",
-        new='  Json decisive = normalised_config;\n  decisive.erase("seed");\n',
+        old="  Json decisive = std::move(normalised_config);\n",
+        new='  Json decisive = std::move(normalised_config);\n  decisive.erase("seed");\n',
         program="harness_tests",
         tests="FindRecord.*:PlanRuns.*",
     ),
