@@ -62,30 +62,39 @@ const std::vector<LaterOption> later_options = {{"gmc", "sparsifier", "top_k"},
                                                 {"sbc", "vectors", "dense"},
                                                 {"spardl", "teams", 1}};
 
+// Returns whether the object has this member with this value. Records of other programs may have any other in its place.
+bool has(const Json& object, const std::string& key, const Json& value) {
+  const auto found = object.find(key);
+  return found != object.end() && *found == value;
+}
+
+// Returns the member if it is an object; otherwise nullptr.
+Json* object_in(Json& parent, const char* key) {
+  const auto found = parent.find(key);
+  return found != parent.end() && found->is_object() ? &*found : nullptr;
+}
+
 // Removes options that were added after results were published, if they change nothing: old ids stay valid.
 void drop_what_came_later(Json& decisive) {
   decisive.erase("hold");  // decides how a curve is read, not what it is
   // Before, every trace used the wall clock.
-  if (const auto trace = decisive.find("rate_trace"); trace != decisive.end() && trace->is_object()) {
-    if (trace->value("clock", Json(nullptr)) == "wall") trace->erase("clock");
-  }
+  if (Json* const trace = object_in(decisive, "rate_trace"); trace && has(*trace, "clock", "wall"))
+    trace->erase("clock");
   // Ids from before partitions existed stay valid: iid is how all workers shared the examples then.
-  if (const auto partition = decisive.find("partition"); partition != decisive.end()) {
-    if (partition->is_object() && partition->value("name", "") == "iid") decisive.erase("partition");
-  }
+  if (Json* const partition = object_in(decisive, "partition"); partition && has(*partition, "name", "iid"))
+    decisive.erase("partition");
   // Before, evaluations always took rank 0's.
-  if (const auto training = decisive.find("training"); training != decisive.end() && training->is_object()) {
-    if (training->value("running_statistics", "") == "rank_0") training->erase("running_statistics");
-  }
-  const auto synchroniser = decisive.find("synchroniser");
-  if (synchroniser == decisive.end() || !synchroniser->is_object()) return;
-  const bool is_clipped = synchroniser->value("values", "") == "ternary" &&
-                          !synchroniser->value("error_feedback", false) &&
-                          synchroniser->value("clip", 0.0) > 0;
-  if (synchroniser->value("name", "") == "pactrain" && !is_clipped) synchroniser->erase("clip");
+  Json* const training = object_in(decisive, "training");
+  if (training && has(*training, "running_statistics", "rank_0")) training->erase("running_statistics");
+  Json* const synchroniser = object_in(decisive, "synchroniser");
+  if (synchroniser == nullptr) return;
+  const auto clip = synchroniser->find("clip");
+  const bool is_clipped = has(*synchroniser, "values", "ternary") &&
+                          !has(*synchroniser, "error_feedback", true) && clip != synchroniser->end() &&
+                          clip->is_number() && *clip > 0;
+  if (has(*synchroniser, "name", "pactrain") && !is_clipped) synchroniser->erase("clip");
   for (const LaterOption& later : later_options) {
-    if (synchroniser->value("name", "") != later.method) continue;
-    if (synchroniser->value(later.option, Json(nullptr)) == later.unchanged)
+    if (has(*synchroniser, "name", later.method) && has(*synchroniser, later.option, later.unchanged))
       synchroniser->erase(later.option);
   }
 }
