@@ -153,6 +153,11 @@ int report(const ReportOptions& options) {
   const auto target = options.target ? std::optional(parse_target(*options.target)) : std::nullopt;
   const auto page = options.html ? std::optional(page_path(*options.html)) : std::nullopt;
   const auto curves = options.tensorboard ? std::optional(curves_folder(*options.tensorboard)) : std::nullopt;
+  // Before the records are read, so that wrong options are refused at once.
+  const IterationRange iterations = parse_iterations(options.iterations);
+  const auto trace_file = options.perfetto
+                              ? std::optional(output_file("--perfetto", *options.perfetto, "trace.json"))
+                              : std::nullopt;
   Report made = report_of(options.results, {.target = target,
                                             .hold = options.hold,
                                             .over = options.over,
@@ -168,9 +173,8 @@ int report(const ReportOptions& options) {
     print_stderr("wrote {} event files; view them with: tensorboard --logdir {}\n", written.size(),
                  *options.tensorboard);
   }
-  if (options.perfetto) {
-    const Json trace = chrome_trace(run_folder(options, made), parse_iterations(options.iterations));
-    write_atomically(output_file("--perfetto", *options.perfetto, "trace.json"), trace.dump() + "\n");
+  if (trace_file) {
+    write_atomically(*trace_file, chrome_trace(run_folder(options, made), iterations).dump() + "\n");
     print_stderr("wrote {}; open it in https://ui.perfetto.dev\n", *options.perfetto);
   }
   fmt::print("{}", for_standard_output(options, std::move(made)));
