@@ -7,9 +7,13 @@ namespace {
 
 constexpr double hosts_a_second = 64;  // reading that many takes a few milliseconds
 
-// A count that is below the earlier one is of a new connection with the same ports.
+// A count that is below the earlier one is of a new connection with the same ports: the kernel dropped its predecessor's end.
 std::int64_t increase(std::uint64_t before, std::uint64_t after) {
   return static_cast<std::int64_t>(after < before ? after : after - before);
+}
+
+std::pair<std::uint16_t, std::uint16_t> ports(const TcpSocket& socket) {
+  return {socket.local_port, socket.remote_port};
 }
 
 }  // namespace
@@ -52,17 +56,29 @@ void TcpConnections::end() {
   read(true);
 }
 
+// Closed ones come last: one that is closed in between is in both lists, instead of in none.
 void TcpConnections::read(bool counts) {
   for (std::size_t from = 0; from < sockets_.size(); ++from) {
-    for (const TcpSocket& socket : sockets_[from]->read()) {
-      const auto to = host_by_address_.find(socket.remote_address);
-      if (to != host_by_address_.end()) add(sums_[{from, to->second}], socket, counts);
+    for (const TcpSocket& socket : sockets_[from]->open()) {
+      if (Sum* sum = sum_of(from, socket)) add(*sum, socket, counts);
+    }
+    for (const TcpSocket& socket : sockets_[from]->closed()) {
+      Sum* const sum = sum_of(from, socket);
+      if (sum == nullptr) continue;
+      add(*sum, socket, counts);
+      sum->latest.erase(ports(socket));  // another connection may use them
+      if (counts) ++sum->closed;
     }
   }
 }
 
+TcpConnections::Sum* TcpConnections::sum_of(std::size_t from, const TcpSocket& socket) {
+  const auto to = host_by_address_.find(socket.remote_address);
+  return to == host_by_address_.end() ? nullptr : &sums_[{from, to->second}];
+}
+
 void TcpConnections::add(Sum& sum, const TcpSocket& socket, bool counts) {
-  TcpSocket& latest = sum.latest[{socket.local_port, socket.remote_port}];
+  TcpSocket& latest = sum.latest[ports(socket)];
   const std::int64_t bytes = increase(latest.acknowledged_bytes, socket.acknowledged_bytes);
   const std::int64_t segments = increase(latest.retransmitted_segments, socket.retransmitted_segments);
   latest = socket;
@@ -90,7 +106,7 @@ std::vector<TcpEdge> TcpConnections::edges() const {
     TcpEdge& edge = out.emplace_back(sum.edge);
     edge.from = network_.hosts()[hosts.first].name;
     edge.to = network_.hosts()[hosts.second].name;
-    edge.connections = static_cast<std::int64_t>(sum.latest.size());
+    edge.connections = static_cast<std::int64_t>(sum.latest.size()) + sum.closed;
     const auto readings = static_cast<double>(sum.readings);
     edge.mean_round_trip_s = sum.round_trips_s / readings;
     edge.mean_congestion_window_bytes = sum.windows_bytes / readings;

@@ -42,7 +42,7 @@ class TcpConnections {
   // Reads all hosts' sockets if it is time to: once a second, or more rarely with more than 64 hosts.
   void sample(double now_s);
 
-  // Reads them for the last time. Connections that were closed since the last reading lose what they did after it.
+  // Reads them for the last time.
   void end();
 
   // Returns the edges over which data was acknowledged, in the order of hosts; none that carried less than a hundredth of
@@ -53,7 +53,8 @@ class TcpConnections {
   using Ports = std::pair<std::uint16_t, std::uint16_t>;  // local, remote
   struct Sum {
     TcpEdge edge;
-    std::map<Ports, TcpSocket> latest;  // by connection
+    std::map<Ports, TcpSocket> latest;  // of the open connections
+    std::int64_t closed = 0;            // connections
     double round_trips_s = 0;
     double windows_bytes = 0;
     double rates_bit_per_s = 0;
@@ -62,6 +63,7 @@ class TcpConnections {
 
   // Adds what has happened since the reading before; if not `counts`, only remembers this one.
   void read(bool counts);
+  Sum* sum_of(std::size_t from, const TcpSocket& socket);  // null if its peer is no host of the network
   void add(Sum& sum, const TcpSocket& socket, bool counts);
 
   const Network& network_;

@@ -29,6 +29,12 @@ static_assert(offsetof(KernelTcpInfo, total_retrans) == 100 && offsetof(KernelTc
               "as in linux/tcp.h");
 
 constexpr double us = 1e-6;
+constexpr const char* attempt = "read the state of TCP sockets";
+constexpr int closures_buffer_bytes = 1 << 20;
+
+// All but listening sockets, those that are not yet connected, and those that only wait for stray segments.
+constexpr std::uint32_t states_with_data = 1U << TCP_ESTABLISHED | 1U << TCP_FIN_WAIT1 | 1U << TCP_FIN_WAIT2 |
+                                           1U << TCP_CLOSE_WAIT | 1U << TCP_LAST_ACK | 1U << TCP_CLOSING;
 
 std::string address_text(const __be32* address) {
   std::array<char, INET_ADDRSTRLEN> text{};
@@ -67,23 +73,38 @@ int take_answer(nl_msg* message, void* sockets) {
 
 }  // namespace
 
-TcpSockets::TcpSockets() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
-  netlink_call("ask for the state of sockets", nl_connect(socket_.get(), NETLINK_SOCK_DIAG));
+TcpSockets::TcpSockets()
+    : requests_(own<OwnedSocket>(nl_socket_alloc())), closures_(own<OwnedSocket>(nl_socket_alloc())) {
+  netlink_call(attempt, nl_connect(requests_.get(), NETLINK_SOCK_DIAG));
+  nl_socket_disable_seq_check(closures_.get());  // nobody asked for them one by one
+  netlink_call(attempt, nl_connect(closures_.get(), NETLINK_SOCK_DIAG));
+  netlink_call(attempt, nl_socket_set_buffer_size(closures_.get(), closures_buffer_bytes, 0));
+  netlink_call(attempt, nl_socket_set_nonblocking(closures_.get()));
+  netlink_call(attempt, nl_socket_add_membership(closures_.get(), SKNLGRP_INET_TCP_DESTROY));
 }
 
-std::vector<TcpSocket> TcpSockets::read() const {
+std::vector<TcpSocket> TcpSockets::open() const {
   std::vector<TcpSocket> out;
-  netlink_call("read the state of sockets",
-               nl_socket_modify_cb(socket_.get(), NL_CB_VALID, NL_CB_CUSTOM, take_answer, &out));
+  netlink_call(attempt, nl_socket_modify_cb(requests_.get(), NL_CB_VALID, NL_CB_CUSTOM, take_answer, &out));
   inet_diag_req_v2 request{};
   request.sdiag_family = AF_INET;
   request.sdiag_protocol = IPPROTO_TCP;
   request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
-  request.idiag_states = 1U << TCP_ESTABLISHED;
-  netlink_call("ask for the state of sockets",
-               nl_send_simple(socket_.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request));
-  netlink_call("read the state of sockets", nl_recvmsgs_default(socket_.get()));
+  request.idiag_states = states_with_data;
+  netlink_call(attempt,
+               nl_send_simple(requests_.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request));
+  netlink_call(attempt, nl_recvmsgs_default(requests_.get()));
   return out;
+}
+
+std::vector<TcpSocket> TcpSockets::closed() const {
+  std::vector<TcpSocket> out;
+  netlink_call(attempt, nl_socket_modify_cb(closures_.get(), NL_CB_VALID, NL_CB_CUSTOM, take_answer, &out));
+  while (true) {
+    const int result = nl_recvmsgs_default(closures_.get());
+    if (result == -NLE_AGAIN) return out;
+    if (result != -NLE_NOMEM) netlink_call(attempt, result);  // NOMEM: some were dropped, and more follow
+  }
 }
 
 }  // namespace thinpipe::netem

@@ -104,6 +104,32 @@ TEST(TcpConnectionsTest, WhatCameBeforeDoesNotCount) {
   EXPECT_THAT(connections.edges(), IsEmpty());
 }
 
+// Workers may close their connections, or die, before the run's last reading.
+TEST(TcpConnectionsTest, CountWhatClosedConnectionsDid) {
+  const Network network(lossy_pair());
+  const auto connect_and_transfer = [&network](std::size_t bytes) {
+    transfer(connect_hosts(network.host("a"), network.host("b")), bytes);
+  };
+  TcpConnections connections(network);
+  connect_and_transfer(90'000);
+  connections.begin();
+  connect_and_transfer(20'000);
+  {
+    const Connection connection = connect_hosts(network.host("a"), network.host("b"));
+    transfer(connection, 30'000);
+    connections.sample(100);
+    transfer(connection, 40'000);
+  }
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // closing takes a round trip
+  connections.end();
+  ASSERT_THAT(connections.edges(), ElementsAre(Field(&TcpEdge::from, "a")));
+  const TcpEdge edge = connections.edges().front();
+  EXPECT_EQ(edge.connections, 2);
+  const std::int64_t sent_bytes = 20'000 + 30'000 + 40'000;
+  EXPECT_GE(edge.acknowledged_bytes, sent_bytes);
+  EXPECT_LE(edge.acknowledged_bytes, sent_bytes + 2 * 2) << "opening and closing count as a byte each";
+}
+
 TEST(TcpConnectionsTest, SamplesAreASecondApart) {
   const Network network(lossy_pair());
   const Connection connection = connect_hosts(network.host("a"), network.host("b"));
