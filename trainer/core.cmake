@@ -6,7 +6,7 @@ find_package(JPEG REQUIRED)
 find_package(PNG REQUIRED)
 
 set(THINPIPE_CORE_SOURCES
-  base/byte_codes.cc base/cache_folder.cc base/input_file.cc base/mapped_file.cc base/packed_codes.cc base/philox.cc
+  base/begin_file.cc base/byte_codes.cc base/cache_folder.cc base/input_file.cc base/mapped_file.cc base/packed_codes.cc base/philox.cc
   base/random_words.cc
   collectives/sparse_block.cc
   collectives/algorithms/recursive_doubling_all_reduce.cc collectives/algorithms/ring_all_gather.cc

@@ -66,6 +66,13 @@ void visit_training(auto& field, std::string& log_level, std::optional<std::stri
   field("config", config, Rule{.effect = "training configuration", .required = true});
 }
 
+void visit_begin_file(auto& field, std::optional<std::string>& path) {
+  field(
+      "begin_file", path,
+      Rule{.effect = "file that appears when the network is metered: wait for it before the first iteration; "
+                     "null: begin at once"});
+}
+
 }  // namespace detail
 
 // `work`: one worker of a live run.
@@ -74,9 +81,10 @@ struct WorkFile {
   std::string log_level = "info";
   std::optional<std::string> initial_weights = {};  // path
   std::optional<CheckpointOptions> checkpoint = {};
-  std::vector<Slowdown> slowdowns = {};    // this worker's, by iteration
-  bool report_iteration_starts = false;    // for a rate trace that follows train time
-  std::optional<std::string> method = {};  // of an external trainer
+  std::optional<std::string> begin_file = {};  // path: the worker waits for it before it trains
+  std::vector<Slowdown> slowdowns = {};        // this worker's, by iteration
+  bool report_iteration_starts = false;        // for a rate trace that follows train time
+  std::optional<std::string> method = {};      // of an external trainer
   std::optional<Json> hook = {};  // of an external trainer: {"name": "/folder/mine.py:hook", options…}
   Json config = {};               // the training configuration, described by the trainer
 
@@ -86,6 +94,7 @@ struct WorkFile {
     group_options.visit(field);
     detail::visit_training(field, log_level, initial_weights, config);
     field("checkpoint", checkpoint, Rule{.effect = "null: no checkpoints"});
+    detail::visit_begin_file(field, begin_file);
     field("slowdowns", slowdowns, Rule{.effect = "changes of this worker's pace"});
     field("report_iteration_starts", report_iteration_starts,
           Rule{.effect = "rank 0 reports when each iteration starts"});
@@ -121,7 +130,8 @@ struct ReplayFile {
   std::string communication_trace = {};  // path
   std::string compute_profile = {};      // path
   ComputeEmulation compute_emulation = ComputeEmulation::sleep;
-  Json collective = {};  // {"name": …, options…}
+  std::optional<std::string> begin_file = {};  // path: the worker waits for it before it trains
+  Json collective = {};                        // {"name": …, options…}
 
   bool operator==(const ReplayFile&) const = default;
 
@@ -136,6 +146,7 @@ struct ReplayFile {
           Rule{.effect = "sleep: idle for the time of compute; busy: keep a CPU core busy",
                .one_of = {"sleep", "busy"},
                .required = true});
+    detail::visit_begin_file(field, begin_file);
     field("collective", collective, Rule{.effect = "the collective to call", .required = true});
   }
 };

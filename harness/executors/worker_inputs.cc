@@ -23,6 +23,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
   WorkFile file{.group_options = group_options(rank, host),
                 .log_level = log_level_,
                 .initial_weights = initial_weights_,
+                .begin_file = begin_file_if_awaited(),
                 .slowdowns = slowdowns_of(run_.worker_events, rank),
                 .report_iteration_starts = run_.schedule.follows_train_time(),
                 .method = run_.external_trainer.method,
@@ -47,6 +48,7 @@ WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host
                                     .communication_trace = trace.string(),
                                     .compute_profile = profile.string(),
                                     .compute_emulation = run_.compute_emulation(),
+                                    .begin_file = begin_file_if_awaited(),
                                     .collective = worker_config(run_).at("collective")}));
 }
 
@@ -70,6 +72,10 @@ WorkerCommand WorkerInputs::converging() const {
                                               .reduction_tree = reduction_tree_,
                                               .config = run_.training->config})));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
+}
+
+std::optional<std::string> WorkerInputs::begin_file_if_awaited() const {
+  return workers_wait_ ? std::optional(begin_file().string()) : std::nullopt;
 }
 
 GroupOptions WorkerInputs::group_options(std::int64_t rank, const netem::Host& host) const {

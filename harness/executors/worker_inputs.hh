@@ -26,10 +26,14 @@ class WorkerInputs {
   // The folders in which workers find each other and keep checkpoints; they exist only during the run.
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
+  // The file for which workers wait before their first iteration.
+  std::filesystem::path begin_file() const { return folder_ / "begin"; }
 
   // Sets the file of the weights from which training starts; by default they are random.
   void start_from(std::string weights) { initial_weights_ = std::move(weights); }
   const std::optional<std::string>& initial_weights() const { return initial_weights_; }
+  // Workers wait for begin_file() before their first iteration; by default they begin at once.
+  void let_workers_wait() { workers_wait_ = true; }
   // Sets the reduction tree of the workers; by default it is the run's.
   void use_tree(std::vector<int> tree) { reduction_tree_ = std::move(tree); }
 
@@ -47,6 +51,7 @@ class WorkerInputs {
   WorkerCommand converging() const;
 
  private:
+  std::optional<std::string> begin_file_if_awaited() const;
   GroupOptions group_options(std::int64_t rank, const netem::Host& host) const;
   // Writes the worker's file. `host` must outlive the command.
   WorkerCommand at_host(std::int64_t rank, const netem::Host& host, const char* command,
@@ -57,6 +62,7 @@ class WorkerInputs {
   std::string log_level_;
   std::optional<std::string> initial_weights_;
   std::vector<int> reduction_tree_;
+  bool workers_wait_ = false;
 };
 
 }  // namespace thinpipe

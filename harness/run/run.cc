@@ -61,6 +61,7 @@ class RunInProgress {
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
     fs::remove_all(inputs_.checkpoints());
+    fs::remove(inputs_.begin_file());
     const LocalPaths local_paths(local_folders(context_.results, run_.folder));
     write_atomically(folder_ / "run.json", record_text(local_paths.without(to_json(written))));
     return written;
@@ -162,6 +163,7 @@ class RunInProgress {
     record_.set_provenance("congestion_control", network_->congestion_control());
     if (context_.link_samples_per_s > 0)
       network_->keep_series(folder_ / "links.jsonl", context_.link_samples_per_s);
+    inputs_.let_workers_wait();
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
@@ -372,7 +374,10 @@ class RunInProgress {
 
   void begin() {
     began_ = true;
-    if (network_) network_->begin(now_s());
+    if (network_) {
+      network_->begin(now_s());
+      write_atomically(inputs_.begin_file(), "");
+    }
     faults_.begin(now_s());
   }
 

@@ -7,6 +7,7 @@
 #include "common/protocol/sample_mean.hh"
 #include "common/protocol/schedule.hh"
 #include "common/support/log.hh"
+#include "trainer/base/begin_file.hh"
 #include "trainer/base/process.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/replay/replayer.hh"
@@ -28,16 +29,18 @@ class Replay {
  public:
   Replay(const CommunicationTrace& trace, const ComputeTimes& times, ComputeEmulation compute_emulation,
          double variation, MeteredCollective& collective, const EventSink& events,
-         WorkerStatus& worker_status)
+         WorkerStatus& worker_status, std::optional<std::string> begin_file)
       : schedule_(schedule_of(trace)),
         collective_(collective),
         replayer_(trace, times, compute_emulation, collective, variation),
         events_(events),
-        worker_status_(worker_status) {}
+        worker_status_(worker_status),
+        begin_file_(std::move(begin_file)) {}
 
   void run() {
     event::Replayed replayed;
     events_(event::Replaying{});
+    await_begin(begin_file_);
     worker_status_.enter(WorkerStatus::Phase::exchanging);
     replayer_.warm_up(own_part(schedule_.classes.front().samples.front()));
     for (const StepClass& each : schedule_.classes) {
@@ -119,6 +122,7 @@ class Replay {
   Replayer replayer_;
   const EventSink& events_;
   WorkerStatus& worker_status_;
+  std::optional<std::string> begin_file_;
   std::int64_t iterations_ = 0;
   double train_time_s_ = 0;
 };
@@ -155,7 +159,7 @@ bool replay(const ReplayFile& file, const EventSink& events) {
                        "is missing: the profile does not contain the CPU time of compute");
     }
     Replay replay(trace, busy ? *profile.cpu : profile.elapsed, file.compute_emulation,
-                  busy ? profile.variation : 0, collective, rank_0_only, worker_status);
+                  busy ? profile.variation : 0, collective, rank_0_only, worker_status, file.begin_file);
     if (busy) lower_this_threads_priority();  // as training workers do
     try {
       replay.run();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/support/log.hh"
+#include "trainer/base/begin_file.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/base/process.hh"
 #include "trainer/collectives/backends/gloo.hh"
@@ -73,6 +74,7 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
                       rank_0_only, &worker_status, file.slowdowns);
     loop.start(weights);
     if (file.report_iteration_starts) loop.report_starts();
+    loop.begin_after([&file] { await_begin(file.begin_file); });
     spdlog::info("weights, mask and buckets are the same on all workers");
     // Only now, because the communication threads keep the priority with which they were started.
     lower_this_threads_priority();

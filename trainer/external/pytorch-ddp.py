@@ -235,10 +235,13 @@ class Worker:
         self.clip_norm = config["training"]["clip_norm"]
         self.method = method_of(description, self.model, self.optimiser, self.training.first_bucket_bytes)
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
+        self.begin_file = description.get("begin_file")
         self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
 
     def run(self) -> None:
         self.evaluate()
+        while self.begin_file and not Path(self.begin_file).exists():
+            time.sleep(0.001)
         while self.iteration < self.training.iterations:
             self.step()
             if self.iteration % self.evaluate_every == 0 or self.iteration == self.training.iterations:

@@ -5,7 +5,7 @@ import subprocess
 from pathlib import Path
 
 
-def start(trainer, folder, config, weights=None, checkpoint=None):
+def start(trainer, folder, config, weights=None, checkpoint=None, begin_file=None):
     """Starts one process per worker and returns the processes. `folder`: empty, or of workers that have ended."""
     folder = Path(folder)
     rendezvous = folder / "rendezvous"
@@ -23,6 +23,7 @@ def start(trainer, folder, config, weights=None, checkpoint=None):
             "rendezvous_directory": str(rendezvous),
             "initial_weights": None if weights is None else str(weights),
             "checkpoint": checkpoint,
+            "begin_file": None if begin_file is None else str(begin_file),
             "config": config,
         }
         path.write_text(json.dumps(description))

@@ -134,6 +134,7 @@ void TrainingLoop::measure_error() {
 
 void TrainingLoop::run() {
   if (iteration_ == 0) evaluate_now();
+  await_begin_();
   while (iteration_ < last_iteration()) {
     prune_if_due();
     step();

@@ -60,6 +60,9 @@ class TrainingLoop {
   // Sends an event "iteration_started" before each iteration. Call before run().
   void report_starts() { reports_starts_ = true; }
 
+  // Calls `wait` before the first step of run(), after the evaluation of the initial weights. Call before run().
+  void begin_after(std::function<void()> wait) { await_begin_ = std::move(wait); }
+
   // Records each step's collective calls in `recorder`, which must outlive this object. Call before
   // run(), on every worker.
   void record_calls(TraceRecorder& recorder);
@@ -134,6 +137,7 @@ class TrainingLoop {
   Section total_;
   TraceRecorder* recorder_ = nullptr;
   bool reports_starts_ = false;
+  std::function<void()> await_begin_ = [] {};
 };
 
 }  // namespace thinpipe::trainer
