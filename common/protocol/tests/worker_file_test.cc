@@ -92,7 +92,8 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
                              .config = Json::object()}),
             Json::parse(R"({
     "schema_version": 2, "rank": 0, "world_size": 1, "address": "127.0.0.1", "rendezvous_directory": "/run",
-    "reduction_tree": [], "log_level": "info", "initial_weights": null, "checkpoint": null, "slowdowns": [],
+    "reduction_tree": [], "log_level": "info", "initial_weights": null, "checkpoint": null,
+    "begin_file": null, "slowdowns": [],
     "report_iteration_starts": false, "config": {}})"));
   EXPECT_FALSE(to_json(EstimateFile{.device = device, .config = config}).contains("batch_size_per_worker"));
   EXPECT_EQ(to_json(replay).at("compute_emulation"), "busy");
