@@ -134,6 +134,10 @@ void Network::set_link_up(std::size_t link, bool up) {
   devices_->set_link_up(link, up);
 }
 
+LinkEnd Network::link_end(std::size_t link) const {
+  return devices_->link_end(link);
+}
+
 std::uint64_t Network::frames_lost_outside_queues() const {
   return devices_ ? devices_->frames_lost() - frames_lost_in_construction_ : 0;
 }

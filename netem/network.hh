@@ -25,6 +25,12 @@ struct ShapedDirection {
   bool up = true;
 };
 
+// The device at one end of a link. What it sends, after its queue, and what it receives are all frames of the link.
+struct LinkEnd {
+  const NetworkNamespace& network_namespace;
+  std::string device;
+};
+
 // Throws Error naming the kernel module to load if this kernel lacks a feature that the topology's links
 // need. Needs a sandbox, except for loopback. Takes some milliseconds, or none if links have nothing but
 // caps. Network's constructor checks this too; call this function to fail before anything else starts.
@@ -69,6 +75,10 @@ class Network {
   // Takes a link, by its index in the topology, down or up in both directions. Frames in its queues are lost;
   // connections survive. Throws Error for a link between two hosts.
   void set_link_up(std::size_t link, bool up);
+
+  // Returns an end of a link, by its index in the topology; a switch's, unless both are hosts. It is valid while the network
+  // exists.
+  LinkEnd link_end(std::size_t link) const;
 
   // Returns the congestion control that live sockets between the hosts use: several names joined by "," if
   // they differ, empty on loopback.

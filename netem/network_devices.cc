@@ -136,6 +136,8 @@ void Network::Devices::add_link(const Link& link) {
   const std::size_t index = link_ends_.size();
   const auto port = [](const End& end, const End& peer) {
     return Port{.socket = end.socket,
+                .network_namespace = &end.endpoint.network_namespace,
+                .device = end.endpoint.device,
                 .ifindex = end.endpoint.ifindex,
                 .of_switch = !end.host,
                 .gateway = *peer.endpoint.hardware_address};
@@ -189,6 +191,12 @@ void Network::Devices::set_link_up(std::size_t link, bool up) {
   for (const Port* const end : {&a, &b}) {
     if (end->shaped) shaping_[*end->shaped].up = up;
   }
+}
+
+LinkEnd Network::Devices::link_end(std::size_t link) const {
+  const auto& [a, b] = link_ends_.at(link);
+  const Port& port = a.of_switch ? a : b;
+  return {*port.network_namespace, port.device};
 }
 
 void Network::Devices::finish(const End& end, const End& peer, bool shaped) {

@@ -35,6 +35,7 @@ class Network::Devices {
   std::uint64_t frames_lost() const;
   const ShapedDirection& reshape(const DirectedLink& direction, const LinkShape& asked);
   void set_link_up(std::size_t link, bool up);
+  LinkEnd link_end(std::size_t link) const;
 
  private:
   // A namespace with switches: all bridges share one, each router has its own.
@@ -54,6 +55,8 @@ class Network::Devices {
   // One end of a link, for as long as the network exists.
   struct Port {
     const NetlinkSocket* socket = nullptr;  // open for a switch; a host's may be closed
+    const NetworkNamespace* network_namespace = nullptr;
+    std::string device = {};
     int ifindex = 0;
     bool of_switch = false;
     std::string gateway = {};                // the hardware address at the other end

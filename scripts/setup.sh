@@ -11,7 +11,7 @@ set -euo pipefail
 packages=(
   cmake g++ ninja-build pkg-config ca-certificates ccache mold
   libtorch-dev libgloo-dev libopenblas0-pthread libopenblas-pthread-dev
-  libnl-route-3-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev libsimdjson-dev zlib1g-dev
+  libnl-route-3-dev libpcap0.8-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev libsimdjson-dev zlib1g-dev
   libxxhash-dev libjpeg-dev libpng-dev libsentencepiece-dev
   python3 python3-matplotlib python3-pandas
   iputils-ping iperf3 iproute2 tcpdump

@@ -9,6 +9,7 @@
 
 #include "common/support/log.hh"
 #include "common/support/standard_streams.hh"
+#include "harness/commands/capture_choice.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/experiment_choice.hh"
 #include "harness/commands/plan_table.hh"
@@ -44,6 +45,7 @@ struct RunOptions {
   SlurmChoice slurm;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;
+  CaptureChoice capture;
   std::string tensorboard;
   Repeat repeat;
   bool dry_run = false;
@@ -105,6 +107,19 @@ void require_machines(const Experiment& experiment, const std::vector<Run>& runs
         "this command in a job of Slurm");
 }
 
+// Throws InputError unless every run that emulates a network has these links, and some run does.
+void check_captures(const std::vector<Run>& runs, const netem::CaptureOptions& captures) {
+  if (captures.links.empty()) return;
+  const Place place{capture_option, ""};
+  bool any = false;
+  for (const Run& run : runs) {
+    if (!run.needs_network || !run.setting->topology.is_emulated()) continue;
+    any = true;
+    netem::check_links(captures, run.setting->topology, place);
+  }
+  if (!any) throw InputError(place, "no run of this experiment emulates a network; leave it out");
+}
+
 int finish(SweepResult result) {
   if (!result.digests.empty()) fmt::print("{}", text_report(report_of(std::move(result.digests))));
   return result.all_well ? 0 : 1;
@@ -133,9 +148,11 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
                                       .profiling = parse_limit("--profiling-time", options.profiling_time)},
                            .idle_cores = options.idle_cores,
                            .link_samples_per_s = options.link_samples_per_s,
+                           .capture = options.capture.options(),
                            .tensorboard = options.tensorboard,
                            .log_level = options.log_level,
                            .command_line = arguments};
+  check_captures(runs, sweep.capture);
   if (options.dry_run) {
     const CostOf unknown = [](const Run&) { return std::nullopt; };
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
@@ -208,6 +225,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->check(CLI::Range(0.0, 100.0))
       ->type_name("NUMBER")
       ->capture_default_str();
+  options->capture.add_to(command, "LINK.pcap in each run's folder");
   command
       .add_option("--log-level", options->log_level,
                   "Verbosity of the logs in each run's folder: controller.log, worker-N.log")
@@ -237,6 +255,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
       "  thinpipe run experiments/quickstart.json --repeat 5\n"
       "  thinpipe run experiments/quickstart.json --retry-failed\n"
       "  thinpipe run experiments/quickstart.json --tensorboard /tmp/live & tensorboard --logdir /tmp/live\n"
+      "  thinpipe run experiments/quickstart.json --only dense --capture bottlenecks --capture-size '20 MB'\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"
       "  thinpipe run experiments/quickstart.json --executor slurm --partition cpu --time 30\n"
       "  thinpipe run experiments/quickstart.json --executor slurm --detach -- --mem=8G\n"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/support/standard_streams.hh"
+#include "harness/commands/capture_choice.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/command_words.hh"
 #include "harness/commands/topology_choice.hh"
@@ -20,6 +21,7 @@ namespace {
 
 struct ShellOptions {
   TopologyChoice topology;
+  CaptureChoice capture;
   std::string host;
   std::vector<std::string> command;  // as parsed by CLI11
 };
@@ -41,10 +43,18 @@ void greet(const netem::Network& network, const ShellCommand& command, bool host
           : fmt::format(" --host selects another: {} to {}.", topology.hosts.front(), topology.hosts.back()));
 }
 
+void tell(const netem::LinkCapture& capture) {
+  print_stderr("thinpipe: captured {} frames of {} in {}{}{}\n", capture.counts.frames, capture.link,
+               capture.file.filename().string(),
+               capture.counts.missed == 0 ? "" : fmt::format(", and missed {}", capture.counts.missed),
+               capture.problem.empty() ? "" : fmt::format("; it ended early: {}", capture.problem));
+}
+
 int shell(const ShellOptions& options, const std::vector<std::string>& arguments) {
   std::optional<CommandSignals> signals;
   if (netem::inside_sandbox()) signals.emplace();  // first of all, so that no signal is lost
   const netem::Topology topology = options.topology.load();
+  netem::check_links(options.capture.options(), topology, {capture_option, ""});
   const auto commands = parse_shell_arguments(topology, options.host, shell_words(options, arguments));
   if (!signals) {
     const TerminalGuard kept;
@@ -52,7 +62,10 @@ int shell(const ShellOptions& options, const std::vector<std::string>& arguments
   }
   const netem::Network network(topology, {}, options.topology.idle_cores);
   greet(network, commands.front(), !options.host.empty());
-  return run_shell(network, commands, *signals);
+  netem::LinkCaptures captures(network, options.capture.options(), ".");
+  const int code = run_shell(network, commands, *signals);
+  for (const netem::LinkCapture& capture : captures.end()) tell(capture);
+  return code;
 }
 
 void add_shell(CLI::App& program, Invocation& invocation) {
@@ -62,6 +75,7 @@ void add_shell(CLI::App& program, Invocation& invocation) {
   options->topology.add_to(command);
   command.add_option("--host", options->host, "The host to enter; by default the topology's first")
       ->type_name("HOST");
+  options->capture.add_to(command, "LINK.pcap in the current folder");
   command
       .add_option(
           "command", options->command,
@@ -73,6 +87,7 @@ void add_shell(CLI::App& program, Invocation& invocation) {
       "  thinpipe shell three-switch\n"
       "  thinpipe shell three-switch --host w3 -- ping -c 3 w0\n"
       "  thinpipe shell three-switch --host w0 -- iperf3 -s --and --host w7 -- iperf3 -c w0\n"
+      "  thinpipe shell three-switch --capture w0-left -- ping -c 3 w7\n"
       "  thinpipe shell my-network.json --set 'bottleneck.rate=1 Gbit/s' -- sh -c 'ip route; cat "
       "/etc/hosts'\n"
       "Inside, you are user 0, hosts resolve by name, and only the virtual network can be reached.\n"

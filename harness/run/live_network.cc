@@ -58,6 +58,7 @@ void LiveNetwork::begin(double now_s) {
   links_.begin();
   if (series_) series_->restart(links_.first());
   if (connections_) connections_->begin();
+  if (!capture_options_.links.empty()) captures_.emplace(network_, capture_options_, capture_folder_);
   schedule_runner_.begin(now_s);
   cross_traffic_.begin();
 }
@@ -97,6 +98,7 @@ void LiveNetwork::end() {
   links_.end();
   if (series_) series_->end(links_.last());
   if (connections_) connections_->end();
+  if (captures_) captured_ = captures_->end();
   waits_after_ = read_cpu_waits();
   ended_ = true;
   cross_traffic_.end();

@@ -15,6 +15,7 @@
 #include "netem/cross_traffic/cross_traffic.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wakeup_latency.hh"
+#include "netem/link_captures.hh"
 #include "netem/network.hh"
 #include "netem/schedule_runner.hh"
 #include "netem/tcp_connections.hh"
@@ -36,6 +37,12 @@ class LiveNetwork {
 
   // Keeps a time series of the links in this file (LinkSeries). Without emulated links there is none.
   void keep_series(const std::filesystem::path& file, double samples_per_s);
+
+  // Captures links from begin() to end(), in files in this folder.
+  void capture(const netem::CaptureOptions& options, const std::filesystem::path& folder) {
+    capture_options_ = options;
+    capture_folder_ = folder;
+  }
 
   // Training begins at this moment of the monotonic clock: starts to meter the links, to apply the run's
   // schedule and to send the cross traffic.
@@ -75,6 +82,9 @@ class LiveNetwork {
   // After end(): returns {"from", "to", "sent_bytes", "received_bytes"} of each flow of cross traffic.
   Json cross_traffic() const;
 
+  // After end(): returns what became of the captures.
+  const std::vector<netem::LinkCapture>& captured() const { return captured_; }
+
   // Returns what TCP did between begin() and end(), by edge; null if no network is emulated, or the kernel cannot tell.
   Json connections() const;
 
@@ -103,6 +113,10 @@ class LiveNetwork {
   std::optional<netem::Monitor> monitor_;  // none if no network is emulated
   std::optional<LinkSeries> series_;       // if it was asked for
   std::optional<netem::TcpConnections> connections_;
+  netem::CaptureOptions capture_options_;
+  std::filesystem::path capture_folder_;
+  std::optional<netem::LinkCaptures> captures_;
+  std::vector<netem::LinkCapture> captured_;
   std::vector<netem::Check> probes_;  // of the links
   CpuUsage machine_before_;
   CpuWaits waits_before_;

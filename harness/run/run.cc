@@ -130,6 +130,7 @@ class RunInProgress {
     }
     if (network_) {
       network_->end();
+      for (const netem::LinkCapture& capture : network_->captured()) report(capture);
       fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
       if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
@@ -163,6 +164,7 @@ class RunInProgress {
     record_.set_provenance("congestion_control", network_->congestion_control());
     if (context_.link_samples_per_s > 0)
       network_->keep_series(folder_ / "links.jsonl", context_.link_samples_per_s);
+    if (run_.setting->topology.is_emulated()) network_->capture(context_.capture, folder_);
     inputs_.let_workers_wait();
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
@@ -199,6 +201,15 @@ class RunInProgress {
               .report = [this](std::int64_t rank, const std::string& line) { on_report(rank, line); },
               .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
     return script_ ? end_script(outcome) : outcome;
+  }
+
+  void report(const netem::LinkCapture& capture) {
+    const std::string file = capture.file.filename();
+    log_->info("captured {} frames of {} in {}", capture.counts.frames, capture.link, file);
+    if (!capture.problem.empty()) warn(fmt::format("the capture {} ended early: {}", file, capture.problem));
+    if (capture.counts.missed > 0)
+      warn(fmt::format("the capture {} missed {} frames, because this machine was too busy", file,
+                       capture.counts.missed));
   }
 
   // Prints a line on the screen and in the log.

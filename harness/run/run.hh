@@ -16,6 +16,7 @@
 #include "harness/records/record_data.hh"
 #include "harness/terminal/progress.hh"
 #include "netem/kernel/awake_cores.hh"
+#include "netem/link_captures.hh"
 
 namespace thinpipe {
 
@@ -29,7 +30,8 @@ struct RunContext {
   std::vector<std::string> command_line;
   TimeLimits limits;
   netem::IdleCores idle_cores;
-  double link_samples_per_s;         // 0: no time series of the links
+  double link_samples_per_s;  // 0: no time series of the links
+  netem::CaptureOptions capture;
   std::filesystem::path event_file;  // for TensorBoard; empty: none
   std::string log_level;             // of support/log.hh
   Executor& executor;

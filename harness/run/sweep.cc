@@ -128,6 +128,7 @@ class Sweep {
                                                .limits = options_.limits,
                                                .idle_cores = options_.idle_cores,
                                                .link_samples_per_s = options_.link_samples_per_s,
+                                               .capture = options_.capture,
                                                .event_file = event_file(index),
                                                .log_level = options_.log_level,
                                                .executor = executor_,

@@ -14,6 +14,7 @@
 #include "harness/reports/digest.hh"
 #include "harness/run/kept_runs.hh"
 #include "netem/kernel/awake_cores.hh"
+#include "netem/link_captures.hh"
 
 namespace thinpipe {
 
@@ -23,7 +24,8 @@ struct SweepOptions {
   Repeat repeat;
   TimeLimits limits;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
-  double link_samples_per_s = 10;     // 0: no time series of the links
+  double link_samples_per_s = 10;  // 0: no time series of the links
+  netem::CaptureOptions capture;
   std::filesystem::path tensorboard;  // the folder of event files; empty: none
   std::string log_level = "info";     // of the logs in each run's folder
   std::vector<std::string> command_line;

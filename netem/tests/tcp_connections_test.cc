@@ -13,6 +13,7 @@
 
 #include "common/support/file_descriptor.hh"
 #include "netem/kernel/probe.hh"
+#include "netem/tests/transfer.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -34,19 +35,6 @@ Topology lossy_pair() {
                            {{"between", {"r", "s"}}, {"rate", "20 Mbit/s"}, {"queue", "25 kB"}},
                            {{"between", {"s", "b"}}}}}},
                         {"pair", ""});
-}
-
-// Sends that much from the client, and waits until all has arrived and been acknowledged.
-void transfer(const Connection& connection, std::size_t bytes) {
-  std::jthread sender([&] { write_all(connection.client, std::string(bytes, 'x'), "send"); });
-  std::string buffer(1 << 16, '\0');
-  for (std::size_t got = 0; got < bytes;) {
-    got += static_cast<std::size_t>(
-        system_call("receive", ::recv(connection.server.get(), buffer.data(), buffer.size(), 0)));
-  }
-  sender.join();
-  std::this_thread::sleep_for(
-      std::chrono::milliseconds(300));  // the last acknowledgement, delayed by 40 ms at most
 }
 
 // Returns Tcp's RetransSegs of /proc/net/snmp in the host, as nstat shows it.

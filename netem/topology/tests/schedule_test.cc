@@ -140,7 +140,7 @@ TEST(ScheduleTest, LinksThatCannotChangeAreNamed) {
       events_refusal(R"({"at": "1 s", "link": "a-b", "state": "down"})", parse_topology(pair, {"p", ""})),
       HasSubstr("put a switch between them"));
   EXPECT_THAT(events_refusal(R"({"at": "1 s", "link": "a-b", "state": "down"})", shipped("loopback")),
-              HasSubstr("has no links that could change"));
+              HasSubstr("has no links"));
 }
 
 TEST(ScheduleTest, ANameThatMeansTwoLinksIsRefused) {
