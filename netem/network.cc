@@ -110,12 +110,7 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
 Network::~Network() = default;
 
 const Host& Network::host(std::string_view name) const {
-  const auto found = std::ranges::find(hosts_, name, &Host::name);
-  if (found == hosts_.end()) {
-    throw Error(fmt::format("the topology {} has no host \"{}\"{}", topology_.name, name,
-                            suggestion(name, topology_.hosts)));
-  }
-  return *found;
+  return host_list().find(name);
 }
 
 std::vector<LinkCounters> Network::counters() const {

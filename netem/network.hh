@@ -58,6 +58,7 @@ class Network {
 
   // Returns the hosts in the topology's order, which is the order of ranks.
   const std::vector<Host>& hosts() const { return hosts_; }
+  HostList host_list() const { return {topology_.name, hosts_}; }
   // Returns the host of this name. Throws Error if there is none.
   const Host& host(std::string_view name) const;
 

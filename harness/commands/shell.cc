@@ -2,6 +2,7 @@
 #include "harness/terminal/shell.hh"
 
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <optional>
 
@@ -15,6 +16,7 @@
 #include "harness/commands/topology_choice.hh"
 #include "harness/terminal/terminal_guard.hh"
 #include "netem/kernel/sandbox.hh"
+#include "netem/running_network.hh"
 
 namespace thinpipe {
 namespace {
@@ -22,6 +24,7 @@ namespace {
 struct ShellOptions {
   TopologyChoice topology;
   CaptureChoice capture;
+  std::string run;  // the folder of a run in progress; empty: builds a network
   std::string host;
   std::vector<std::string> command;  // as parsed by CLI11
 };
@@ -32,15 +35,14 @@ std::vector<std::string> shell_words(const ShellOptions& options, const std::vec
                        "thinpipe shell three-switch -- ip address");
 }
 
-void greet(const netem::Network& network, const ShellCommand& command, bool host_was_named) {
+void greet(const netem::HostList& list, const ShellCommand& command, bool host_was_named) {
   if (!command.arguments.empty() || ::isatty(STDIN_FILENO) == 0) return;
-  const netem::Topology& topology = network.topology();
-  print_stderr(
-      "In host {} ({}) of {}; type exit to leave.{}\n", command.host, network.host(command.host).address,
-      topology.name,
-      host_was_named || topology.hosts.size() == 1
-          ? ""
-          : fmt::format(" --host selects another: {} to {}.", topology.hosts.front(), topology.hosts.back()));
+  print_stderr("In host {} ({}) of {}; type exit to leave.{}\n", command.host,
+               list.find(command.host).address, list.network,
+               host_was_named || list.hosts.size() == 1
+                   ? ""
+                   : fmt::format(" --host selects another: {} to {}.", list.hosts.front().name,
+                                 list.hosts.back().name));
 }
 
 void tell(const netem::LinkCapture& capture) {
@@ -50,7 +52,44 @@ void tell(const netem::LinkCapture& capture) {
                capture.problem.empty() ? "" : fmt::format("; it ended early: {}", capture.problem));
 }
 
+// Throws InputError for options that shape a network: it stands already. Without a topology, CLI11 takes the command's first word
+// for one.
+void check_only_enters(const ShellOptions& options, const std::vector<std::string>& arguments) {
+  const auto mark = std::ranges::find(arguments, "--");
+  const auto words = mark == arguments.end() ? 0 : arguments.end() - mark - 1;
+  const bool names_topology = !options.topology.name.empty() && std::ssize(options.command) + 1 > words;
+  const auto refuse = [](const char* option, const char* why) {
+    throw InputError({option, ""},
+                     fmt::format("{} with --run, which enters the network of a run; leave it out", why));
+  };
+  if (names_topology) refuse("TOPOLOGY", "must not be given");
+  if (!options.topology.overrides.empty()) refuse("--set", "has no effect");
+  if (!options.capture.links.empty()) refuse(capture_option, "works with thinpipe run, not");
+}
+
+int shell_in_run(const ShellOptions& options, const std::vector<std::string>& arguments) {
+  check_only_enters(options, arguments);
+  const CommandSignals signals;
+  const std::filesystem::path file = std::filesystem::path(options.run) / netem::network_file_name;
+  if (!std::filesystem::exists(file)) {
+    throw InputError({"--run " + options.run, ""},
+                     fmt::format("has no {}; give the folder of a run that emulates a network, "
+                                 "RESULTS/EXPERIMENT/RUN",
+                                 netem::network_file_name));
+  }
+  const netem::RunningNetwork network(file);
+  netem::Topology named{.name = network.topology()};
+  for (const netem::Host& host : network.hosts().hosts) named.hosts.push_back(host.name);
+  const auto commands = parse_shell_arguments(named, options.host, shell_words(options, arguments));
+  network.enter_sandbox();
+  greet(network.hosts(), commands.front(), !options.host.empty());
+  return run_shell(network.hosts(), commands, signals);
+}
+
 int shell(const ShellOptions& options, const std::vector<std::string>& arguments) {
+  if (!options.run.empty()) return shell_in_run(options, arguments);
+  if (options.topology.name.empty())
+    throw InputError({"TOPOLOGY", ""}, "is missing; or enter a run with --run FOLDER");
   std::optional<CommandSignals> signals;
   if (netem::inside_sandbox()) signals.emplace();  // first of all, so that no signal is lost
   const netem::Topology topology = options.topology.load();
@@ -61,9 +100,9 @@ int shell(const ShellOptions& options, const std::vector<std::string>& arguments
     return netem::run_in_sandbox(arguments, netem::Terminal::shared);
   }
   const netem::Network network(topology, {}, options.topology.idle_cores);
-  greet(network, commands.front(), !options.host.empty());
+  greet(network.host_list(), commands.front(), !options.host.empty());
   netem::LinkCaptures captures(network, options.capture.options(), ".");
-  const int code = run_shell(network, commands, *signals);
+  const int code = run_shell(network.host_list(), commands, *signals);
   for (const netem::LinkCapture& capture : captures.end()) tell(capture);
   return code;
 }
@@ -73,8 +112,13 @@ void add_shell(CLI::App& program, Invocation& invocation) {
   CLI::App& command =
       *program.add_subcommand("shell", "Open a shell, or run commands, inside hosts of a virtual network");
   options->topology.add_to(command);
+  command.get_option("topology")->required(false);
   command.add_option("--host", options->host, "The host to enter; by default the topology's first")
       ->type_name("HOST");
+  command
+      .add_option("--run", options->run,
+                  "Enter the network of a run in progress instead: its folder, RESULTS/EXPERIMENT/RUN")
+      ->type_name("DIR");
   options->capture.add_to(command, "LINK.pcap in the current folder");
   command
       .add_option(
@@ -87,6 +131,7 @@ void add_shell(CLI::App& program, Invocation& invocation) {
       "  thinpipe shell three-switch\n"
       "  thinpipe shell three-switch --host w3 -- ping -c 3 w0\n"
       "  thinpipe shell three-switch --host w0 -- iperf3 -s --and --host w7 -- iperf3 -c w0\n"
+      "  thinpipe shell --run results/quickstart/087c1963a11f0433 --host w3 -- ss -ti\n"
       "  thinpipe shell three-switch --capture w0-left -- ping -c 3 w7\n"
       "  thinpipe shell my-network.json --set 'bottleneck.rate=1 Gbit/s' -- sh -c 'ip route; cat "
       "/etc/hosts'\n"

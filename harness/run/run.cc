@@ -24,6 +24,7 @@
 #include "harness/run/restarts.hh"
 #include "harness/run/script_progress.hh"
 #include "harness/run/script_warnings.hh"
+#include "netem/running_network.hh"
 
 namespace thinpipe {
 namespace {
@@ -164,7 +165,10 @@ class RunInProgress {
     record_.set_provenance("congestion_control", network_->congestion_control());
     if (context_.link_samples_per_s > 0)
       network_->keep_series(folder_ / "links.jsonl", context_.link_samples_per_s);
-    if (run_.setting->topology.is_emulated()) network_->capture(context_.capture, folder_);
+    if (run_.setting->topology.is_emulated()) {
+      netem::write_network_file(folder_ / netem::network_file_name, network_->network());
+      network_->capture(context_.capture, folder_);
+    }
     inputs_.let_workers_wait();
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }

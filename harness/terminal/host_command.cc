@@ -13,14 +13,14 @@ int exit_code(const ExitStatus& status) {
   return status.signal != 0 ? 128 + status.signal : status.code;
 }
 
-std::vector<std::pair<std::string, std::string>> place_variables(const netem::Network& network,
+std::vector<std::pair<std::string, std::string>> place_variables(const netem::HostList& hosts,
                                                                  const std::string& host) {
-  return {{"THINPIPE_TOPOLOGY", network.topology().name}, {"THINPIPE_HOST", host}};
+  return {{"THINPIPE_TOPOLOGY", hosts.network}, {"THINPIPE_HOST", host}};
 }
 
-void enter_host(const netem::Network& network, const netem::Host& host) {
+void enter_host(const netem::HostList& hosts, const netem::Host& host) {
   host.enter();
-  netem::resolve_names(network.hosts());
+  netem::resolve_names(hosts.hosts);
   system_call("create a namespace for the host's name", ::unshare(CLONE_NEWUTS));
   system_call("set the host's name", ::sethostname(host.name.data(), host.name.size()));
   netem::forget_sandbox();

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/support/child_process.hh"
-#include "netem/network.hh"
+#include "netem/kernel/host.hh"
 
 namespace thinpipe {
 
@@ -17,11 +17,11 @@ inline constexpr int cannot_start = 127;
 int exit_code(const ExitStatus& status);
 
 // Returns the variables that name the topology and the host to a command.
-std::vector<std::pair<std::string, std::string>> place_variables(const netem::Network& network,
+std::vector<std::pair<std::string, std::string>> place_variables(const netem::HostList& hosts,
                                                                  const std::string& host);
 
 // Moves the calling process, a child before exec, into the host: its network, with the hosts' names and its
 // own. Throws SystemError.
-void enter_host(const netem::Network& network, const netem::Host& host);
+void enter_host(const netem::HostList& hosts, const netem::Host& host);
 
 }  // namespace thinpipe

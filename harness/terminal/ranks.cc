@@ -84,14 +84,14 @@ class Ranks {
     ChildProcess::Options child{.arguments = options_.arguments,
                                 .standard_output = outputs[0].write_end.get(),
                                 .standard_error = outputs[1].write_end.get(),
-                                .environment = place_variables(network_, host.name)};
+                                .environment = place_variables(network_.host_list(), host.name)};
     std::ranges::move(options_.environment(number), std::back_inserter(child.environment));
     child.before_exec = [&] {
       leave_terminal();
       if (options_.lowest_priority) {
         system_call("lower the command's priority", ::setpriority(PRIO_PROCESS, 0, lowest_priority));
       }
-      enter_host(network_, host);
+      enter_host(network_.host_list(), host);
     };
     const std::string prefix = host.name + ": ";
     ranks_.push_back({.number = number,

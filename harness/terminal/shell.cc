@@ -69,8 +69,7 @@ struct Started {
 
 class Commands {
  public:
-  Commands(const netem::Network& network, const CommandSignals& signals)
-      : network_(network), signals_(signals) {}
+  Commands(const netem::HostList& hosts, const CommandSignals& signals) : hosts_(hosts), signals_(signals) {}
 
   int run(const std::vector<ShellCommand>& commands) {
     for (const ShellCommand& command : commands) {
@@ -91,10 +90,10 @@ class Commands {
 
  private:
   void start(const ShellCommand& command, bool foreground) {
-    const netem::Host& host = network_.host(command.host);
+    const netem::Host& host = hosts_.find(command.host);
     const bool interactive = command.arguments.empty();
     ChildProcess::Options options{.arguments = command.arguments,
-                                  .environment = place_variables(network_, command.host)};
+                                  .environment = place_variables(hosts_, command.host)};
     Pipe output;
     if (interactive) {
       options.arguments = {users_shell()};
@@ -107,7 +106,7 @@ class Commands {
       options.standard_output = options.standard_error = output.write_end.get();
     }
     options.before_exec = [&] {
-      enter_host(network_, host);
+      enter_host(hosts_, host);
       if (interactive) take_foreground();
     };
     started_.push_back({command.host, interactive, ChildProcess(options), {}});
@@ -204,7 +203,7 @@ class Commands {
     return given_up_.value_or(first_failure_.value_or(0));
   }
 
-  const netem::Network& network_;
+  netem::HostList hosts_;
   const CommandSignals& signals_;
   std::list<Started> started_;
   std::map<std::string, std::size_t> sockets_;  // number seen so far, by host
@@ -215,10 +214,10 @@ class Commands {
 
 }  // namespace
 
-int run_shell(const netem::Network& network, const std::vector<ShellCommand>& commands,
+int run_shell(const netem::HostList& hosts, const std::vector<ShellCommand>& commands,
               const CommandSignals& signals) {
   if (const auto code = signals.early_exit_code()) return *code;
-  return Commands(network, signals).run(commands);
+  return Commands(hosts, signals).run(commands);
 }
 
 }  // namespace thinpipe

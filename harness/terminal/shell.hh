@@ -5,7 +5,7 @@
 
 #include "harness/terminal/command_signals.hh"
 #include "harness/terminal/shell_arguments.hh"
-#include "netem/network.hh"
+#include "netem/kernel/host.hh"
 
 namespace thinpipe {
 
@@ -23,7 +23,7 @@ inline constexpr double time_to_end_s = 2;
 // Returns the exit code of the first command that failed by itself, otherwise 0; 128 + n for one that signal
 // n ended; cannot_start for one that cannot be executed. Passes signals to this process on to every command,
 // except those that its terminal sends to the whole group.
-int run_shell(const netem::Network& network, const std::vector<ShellCommand>& commands,
+int run_shell(const netem::HostList& hosts, const std::vector<ShellCommand>& commands,
               const CommandSignals& signals);
 
 }  // namespace thinpipe

@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "netem/kernel/network_namespace.hh"
 
@@ -20,6 +22,15 @@ struct Host {
   // its own with an empty /dev/shm, so that no library bypasses the network. Call it in a forked child that
   // has one thread. Does nothing on a loopback topology.
   void enter() const;
+};
+
+// The hosts of a network, whichever process built it.
+struct HostList {
+  const std::string& network;  // its name
+  const std::vector<Host>& hosts;
+
+  // Throws Error if there is none of this name.
+  const Host& find(std::string_view name) const;
 };
 
 }  // namespace thinpipe::netem

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <utility>
 
 #include "common/support/file_descriptor.hh"
 
@@ -13,6 +14,8 @@ class NetworkNamespace {
   // Creates a namespace whose only device is the loopback device, which is down. IPv6 and packet filters on
   // bridges are off.
   NetworkNamespace();
+  // Takes one that exists. `fd`: of /proc/…/ns/net or the like.
+  explicit NetworkNamespace(FileDescriptor fd) : fd_(std::move(fd)) {}
 
   // Lets the namespace forward packets for other hosts, by its routes.
   void forward_packets() const;
