@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/support/atomic_file.hh"
 #include "common/support/json_object.hh"
@@ -108,7 +109,11 @@ RunningNetwork::RunningNetwork(const fs::path& file) {
 void RunningNetwork::enter_sandbox() const {
   const FileDescriptor own = FileDescriptor::open("/proc/self/ns/user", O_RDONLY);
   if (inode(own) == inode(user_namespace_)) return;
-  system_call("enter the sandbox of the run", ::setns(user_namespace_.get(), CLONE_NEWUSER));
+  const std::string attempt = "enter the sandbox of the run";
+  system_call(attempt, ::setns(user_namespace_.get(), CLONE_NEWUSER));
+  // The machine's root is nobody in another user's sandbox.
+  system_call(attempt, ::setresgid(0, 0, 0));
+  system_call(attempt, ::setresuid(0, 0, 0));
 }
 
 }  // namespace thinpipe::netem
