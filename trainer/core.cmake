@@ -38,7 +38,7 @@ set(THINPIPE_CORE_SOURCES
   tensors/legacy_file.cc tensors/npy_header.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc
   tensors/safetensors_header.cc tensors/state_dict_index.cc tensors/state_dict_search.cc tensors/storage_id.cc
   tensors/weight_names.cc tensors/zip_archive.cc
-  training/heartbeat.cc training/learning_rate.cc training/straggler.cc)
+  training/heartbeat.cc training/learning_rate.cc training/straggler.cc training/times_report.cc)
 
 set(THINPIPE_CORE_TESTS
   base/tests/byte_codes_test.cc base/tests/packed_codes_test.cc base/tests/philox_test.cc
@@ -73,7 +73,8 @@ set(THINPIPE_CORE_TESTS
   synchronisers/transforms/tests/walsh_hadamard_test.cc
   tensors/tests/npy_header_test.cc tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc
   tensors/tests/weight_names_test.cc tensors/tests/zip_archive_test.cc
-  training/tests/heartbeat_test.cc training/tests/learning_rate_test.cc training/tests/straggler_test.cc)
+  training/tests/heartbeat_test.cc training/tests/learning_rate_test.cc training/tests/straggler_test.cc
+  training/tests/times_report_test.cc)
 list(TRANSFORM THINPIPE_CORE_SOURCES PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 list(TRANSFORM THINPIPE_CORE_TESTS PREPEND ${CMAKE_CURRENT_LIST_DIR}/)
 

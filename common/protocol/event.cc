@@ -59,6 +59,18 @@ void visit(auto& members, event::IterationStarted& started) {
   members.required("monotonic_s", started.monotonic_s, seconds);
 }
 
+void visit(auto& members, event::WorkerIteration& iteration) {
+  members.required("iteration", iteration.iteration, count);
+  members.required("monotonic_s", iteration.monotonic_s, seconds);
+  members.required("iteration_time_s", iteration.iteration_time_s, seconds);
+  members.required("compute_s", iteration.compute_s, seconds);
+  members.required("exposed_exchange_s", iteration.exposed_exchange_s, seconds);
+}
+
+void visit(auto& members, event::WorkerTimes& times) {
+  members.list("iterations", times.iterations);
+}
+
 void visit(auto& members, event::IterationTimes& times) {
   members.required("train_time_s", times.train_time_s, seconds);
   members.required("iteration_time_s", times.iteration_time_s, seconds);

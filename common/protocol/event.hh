@@ -84,6 +84,26 @@ struct IterationTimes {
   bool operator==(const IterationTimes&) const = default;
 };
 
+// One iteration of any worker.
+struct WorkerIteration {
+  std::int64_t iteration = 0;  // counted from 1
+  double monotonic_s = 0;      // at its end
+  double iteration_time_s = 0;
+  std::optional<double> compute_s =
+      {};  // nullopt, as is the next, if the trainer cannot measure it separately
+  std::optional<double> exposed_exchange_s = {};
+
+  bool operator==(const WorkerIteration&) const = default;
+};
+
+// Several iterations at a time, so that reports of short iterations do not slow the workers down.
+struct WorkerTimes {
+  static constexpr std::string_view name = "worker_times";
+  std::vector<WorkerIteration> iterations = {};
+
+  bool operator==(const WorkerTimes&) const = default;
+};
+
 struct Iteration {
   static constexpr std::string_view name = "iteration";
   std::int64_t iteration = 0;  // counted from 1
@@ -226,9 +246,9 @@ struct Other {
 
 using Event =
     std::variant<event::Started, event::Dataset, event::Heartbeat, event::Resumed, event::IterationStarted,
-                 event::Iteration, event::Evaluation, event::Summary, event::Finished, event::Failed,
-                 event::Pretraining, event::Pretrained, event::Replaying, event::ReplayedIteration,
-                 event::Replayed, event::MeasuredNetwork, event::Other>;
+                 event::WorkerTimes, event::Iteration, event::Evaluation, event::Summary, event::Finished,
+                 event::Failed, event::Pretraining, event::Pretrained, event::Replaying,
+                 event::ReplayedIteration, event::Replayed, event::MeasuredNetwork, event::Other>;
 
 Json to_json(const Event& event);
 

@@ -73,6 +73,10 @@ void visit_begin_file(auto& field, std::optional<std::string>& path) {
                      "null: begin at once"});
 }
 
+void visit_report_worker_times(auto& field, bool& wanted) {
+  field("report_worker_times", wanted, Rule{.effect = "every worker reports its iterations' times"});
+}
+
 }  // namespace detail
 
 // `work`: one worker of a live run.
@@ -84,6 +88,7 @@ struct WorkFile {
   std::optional<std::string> begin_file = {};  // path: the worker waits for it before it trains
   std::vector<Slowdown> slowdowns = {};        // this worker's, by iteration
   bool report_iteration_starts = false;        // for a rate trace that follows train time
+  bool report_worker_times = false;            // this worker's, whatever its rank
   std::optional<std::string> method = {};      // of an external trainer
   std::optional<Json> hook = {};  // of an external trainer: {"name": "/folder/mine.py:hook", options…}
   Json config = {};               // the training configuration, described by the trainer
@@ -98,6 +103,7 @@ struct WorkFile {
     field("slowdowns", slowdowns, Rule{.effect = "changes of this worker's pace"});
     field("report_iteration_starts", report_iteration_starts,
           Rule{.effect = "rank 0 reports when each iteration starts"});
+    detail::visit_report_worker_times(field, report_worker_times);
     field("method", method, Rule{.effect = "name of an external trainer's method"});
     field("hook", hook, Rule{.effect = "the communication hook that an external trainer registers"});
   }
@@ -131,6 +137,7 @@ struct ReplayFile {
   std::string compute_profile = {};      // path
   ComputeEmulation compute_emulation = ComputeEmulation::sleep;
   std::optional<std::string> begin_file = {};  // path: the worker waits for it before it trains
+  bool report_worker_times = false;            // this worker's, whatever its rank
   Json collective = {};                        // {"name": …, options…}
 
   bool operator==(const ReplayFile&) const = default;
@@ -147,6 +154,7 @@ struct ReplayFile {
                .one_of = {"sleep", "busy"},
                .required = true});
     detail::visit_begin_file(field, begin_file);
+    detail::visit_report_worker_times(field, report_worker_times);
     field("collective", collective, Rule{.effect = "the collective to call", .required = true});
   }
 };

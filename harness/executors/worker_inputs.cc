@@ -26,6 +26,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
                 .begin_file = begin_file_if_awaited(),
                 .slowdowns = slowdowns_of(run_.worker_events, rank),
                 .report_iteration_starts = run_.schedule.follows_train_time(),
+                .report_worker_times = workers_report_times_,
                 .method = run_.external_trainer.method,
                 .hook = hook_of(run_),
                 .config = worker_config(run_)};
@@ -49,6 +50,7 @@ WorkerCommand WorkerInputs::replaying(std::int64_t rank, const netem::Host& host
                                     .compute_profile = profile.string(),
                                     .compute_emulation = run_.compute_emulation(),
                                     .begin_file = begin_file_if_awaited(),
+                                    .report_worker_times = workers_report_times_,
                                     .collective = worker_config(run_).at("collective")}));
 }
 

@@ -34,6 +34,8 @@ class WorkerInputs {
   const std::optional<std::string>& initial_weights() const { return initial_weights_; }
   // Workers wait for begin_file() before their first iteration; by default they begin at once.
   void let_workers_wait() { workers_wait_ = true; }
+  // Every worker reports the times of its iterations; by default only rank 0 reports iterations.
+  void let_workers_report_times() { workers_report_times_ = true; }
   // Sets the reduction tree of the workers; by default it is the run's.
   void use_tree(std::vector<int> tree) { reduction_tree_ = std::move(tree); }
 
@@ -63,6 +65,7 @@ class WorkerInputs {
   std::optional<std::string> initial_weights_;
   std::vector<int> reduction_tree_;
   bool workers_wait_ = false;
+  bool workers_report_times_ = false;
 };
 
 }  // namespace thinpipe

@@ -54,6 +54,7 @@ void LiveNetwork::mark(const char* what, std::int64_t iteration, double now_s) {
 }
 
 void LiveNetwork::begin(double now_s) {
+  began_s_ = now_s;
   waits_before_ = read_cpu_waits();
   links_.begin();
   if (series_) series_->restart(links_.first());

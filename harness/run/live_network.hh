@@ -48,6 +48,9 @@ class LiveNetwork {
   // schedule and to send the cross traffic.
   void begin(double now_s);
 
+  // Returns when training began, by the monotonic clock: the time 0 of the series.
+  double began_s() const { return links_.first().empty() ? began_s_ : links_.first().front().time_s; }
+
   // Takes an event of rank 0 with the run's train time, which a rate trace may follow. Throws as
   // IterationReports::take() does.
   void take(const auto& event, double now_s) {
@@ -125,6 +128,7 @@ class LiveNetwork {
   netem::WakeupLatency wakeup_latency_;  // of the controller, while the network exists
   std::vector<netem::CrossFlow> cross_flows_;
   netem::CrossTraffic cross_traffic_;
+  double began_s_ = 0;
   bool ended_ = false;
 };
 

@@ -24,6 +24,7 @@
 #include "harness/run/restarts.hh"
 #include "harness/run/script_progress.hh"
 #include "harness/run/script_warnings.hh"
+#include "harness/run/worker_series.hh"
 #include "netem/running_network.hh"
 
 namespace thinpipe {
@@ -170,6 +171,7 @@ class RunInProgress {
       network_->capture(context_.capture, folder_);
     }
     inputs_.let_workers_wait();
+    if (context_.worker_times) inputs_.let_workers_report_times();
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
@@ -318,6 +320,14 @@ class RunInProgress {
   }
 
   void take(std::int64_t rank, const event::Finished& finished) { record_.add(rank, finished); }
+
+  // Iterations before the beginning of training, of a trainer that does not wait for it, do not belong to it. The clocks of
+  // other machines cannot be compared.
+  void take(std::int64_t rank, const event::WorkerTimes& times) {
+    if (!context_.worker_times || !network_ || !began_) return;
+    if (!worker_series_) worker_series_.emplace(folder_ / "workers.jsonl", network_->began_s());
+    worker_series_->add(rank, times);
+  }
 
   // The other events are rank 0's.
   void take(std::int64_t rank, const auto& event) {
@@ -479,7 +489,8 @@ class RunInProgress {
   std::optional<SharedMachine> machine_;  // of a simulation
   Json fidelity_ = nullptr;               // stays null if no network is emulated
   FileDescriptor iterations_;
-  std::optional<LiveEvents> live_events_;  // if they are wanted
+  std::optional<LiveEvents> live_events_;      // if they are wanted
+  std::optional<WorkerSeries> worker_series_;  // if the trainer reports all workers' times
   std::optional<LiveNetwork> network_;
   std::optional<ClusterNetwork> cluster_;
   std::optional<ScriptProgress> script_;  // if the workers run one

@@ -347,6 +347,14 @@ int work(const char* path) {
       if (const int code = strike(config.fault, rank); code >= 0) return code;
       if (config.fault.kind == "complain") return complain(rank, config.dataset.path.value_or("nothing"));
     }
+    if (file.report_worker_times) {
+      emit({{"event", "worker_times"},
+            {"iterations", Json::array({{{"iteration", i},
+                                         {"monotonic_s", monotonic_s()},
+                                         {"iteration_time_s", config.iteration_time_s},
+                                         {"compute_s", config.iteration_time_s / 2},
+                                         {"exposed_exchange_s", config.iteration_time_s / 4}}})}});
+    }
     if (rank != 0) continue;
     emit({{"event", "iteration"},
           {"iteration", i},

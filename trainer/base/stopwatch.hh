@@ -22,6 +22,9 @@ struct Durations {
 // Only the thread that created it may call cpu_s() and read(); any thread may call elapsed_s().
 class Stopwatch {
  public:
+  // Returns the time by the clock that all processes of this machine share.
+  static double monotonic_s() { return now_s(CLOCK_MONOTONIC); }
+
   double elapsed_s() const { return now_s(CLOCK_MONOTONIC) - start_.elapsed_s; }
   double cpu_s() const { return now_s(CLOCK_THREAD_CPUTIME_ID) - start_.cpu_s; }
   Durations read() const { return {elapsed_s(), cpu_s()}; }

@@ -12,6 +12,7 @@
 #include "trainer/commands/worker.hh"
 #include "trainer/replay/replayer.hh"
 #include "trainer/training/heartbeat.hh"
+#include "trainer/training/times_report.hh"
 #include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
@@ -28,12 +29,13 @@ constexpr double max_s_of_class = 60;
 class Replay {
  public:
   Replay(const CommunicationTrace& trace, const ComputeTimes& times, ComputeEmulation compute_emulation,
-         double variation, MeteredCollective& collective, const EventSink& events,
+         double variation, MeteredCollective& collective, const EventSink& events, TimesReport* times_report,
          WorkerStatus& worker_status, std::optional<std::string> begin_file)
       : schedule_(schedule_of(trace)),
         collective_(collective),
         replayer_(trace, times, compute_emulation, collective, variation),
         events_(events),
+        times_report_(times_report),
         worker_status_(worker_status),
         begin_file_(std::move(begin_file)) {}
 
@@ -104,6 +106,13 @@ class Replay {
                                                .cpu_s = iteration.cpu_s},
                                      .payload_bytes = iteration.section.payload_bytes,
                                      .sent_bytes = iteration.section.sent_bytes});
+    if (times_report_ != nullptr) {
+      times_report_->add({.iteration = iterations_,
+                          .monotonic_s = iteration.ended_s,
+                          .iteration_time_s = iteration.iteration_time_s,
+                          .compute_s = compute_s,
+                          .exposed_exchange_s = iteration.exposed_exchange_s});
+    }
   }
 
   // Rank 0's clock decides for all workers.
@@ -121,6 +130,7 @@ class Replay {
   MeteredCollective& collective_;
   Replayer replayer_;
   const EventSink& events_;
+  TimesReport* times_report_;  // nullptr: none
   WorkerStatus& worker_status_;
   std::optional<std::string> begin_file_;
   std::int64_t iterations_ = 0;
@@ -158,13 +168,17 @@ bool replay(const ReplayFile& file, const EventSink& events) {
       throw InputError({file.compute_profile, "/cpu"},
                        "is missing: the profile does not contain the CPU time of compute");
     }
+    TimesReport times(events);
     Replay replay(trace, busy ? *profile.cpu : profile.elapsed, file.compute_emulation,
-                  busy ? profile.variation : 0, collective, rank_0_only, worker_status, file.begin_file);
+                  busy ? profile.variation : 0, collective, rank_0_only,
+                  file.report_worker_times ? &times : nullptr, worker_status, file.begin_file);
     if (busy) lower_this_threads_priority();  // as training workers do
     try {
       replay.run();
       collective.unmetered().barrier();
+      times.flush();
     } catch (const std::exception& error) {
+      times.flush();
       // Reports immediately, because the destructors may wait for an exchange that is stuck.
       report_failure(events, error);
       return false;

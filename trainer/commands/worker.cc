@@ -74,13 +74,17 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
                       rank_0_only, &worker_status, file.slowdowns);
     loop.start(weights);
     if (file.report_iteration_starts) loop.report_starts();
+    TimesReport times(events);
+    if (file.report_worker_times) loop.report_times(times);
     loop.begin_after([&file] { await_begin(file.begin_file); });
     spdlog::info("weights, mask and buckets are the same on all workers");
     // Only now, because the communication threads keep the priority with which they were started.
     lower_this_threads_priority();
     try {
       train(loop);
+      times.flush();
     } catch (const std::exception& error) {
+      times.flush();
       // Reports immediately, because the loop's destructor may wait for an exchange that is stuck.
       report_failure(events, error);
       return false;

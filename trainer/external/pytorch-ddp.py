@@ -37,6 +37,23 @@ def finite(number: float) -> float | None:
     return number if math.isfinite(number) else None
 
 
+class TimesReport:
+    """Reports the times of this worker's iterations, those of half a second together."""
+
+    def __init__(self) -> None:
+        self.unsent: list[dict] = []
+
+    def add(self, **times) -> None:
+        self.unsent.append(times)
+        if times["monotonic_s"] - self.unsent[0]["monotonic_s"] >= 0.5:
+            self.flush()
+
+    def flush(self) -> None:
+        if self.unsent:
+            report("worker_times", iterations=self.unsent)
+        self.unsent = []
+
+
 def fail(kind: str, message: str) -> int:
     report("failed", kind=kind, message=message)
     print(f"{kind}: {message}", file=sys.stderr)
@@ -236,6 +253,7 @@ class Worker:
         self.method = method_of(description, self.model, self.optimiser, self.training.first_bucket_bytes)
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
         self.begin_file = description.get("begin_file")
+        self.times_report = TimesReport() if description.get("report_worker_times", False) else None
         self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
 
     def run(self) -> None:
@@ -246,6 +264,8 @@ class Worker:
             self.step()
             if self.iteration % self.evaluate_every == 0 or self.iteration == self.training.iterations:
                 self.evaluate()
+        if self.times_report is not None:
+            self.times_report.flush()
         if self.rank == 0:
             self.summarise()
         dist.barrier()
@@ -272,12 +292,21 @@ class Worker:
         if self.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.bare.parameters(), self.clip_norm)
         self.optimiser.step()
-        iteration_time_s = time.monotonic() - began
+        ended = time.monotonic()
+        iteration_time_s = ended - began
         self.iteration += 1
         self.train_time_s += iteration_time_s
         self.losses.append(loss.item())
         payload_bytes = self.method.payload_bytes()
         self.payload_bytes += payload_bytes or 0
+        if self.times_report is not None:
+            self.times_report.add(
+                iteration=self.iteration,
+                monotonic_s=ended,
+                iteration_time_s=iteration_time_s,
+                compute_s=None,
+                exposed_exchange_s=None,
+            )
         if self.rank > 0:
             return
         # Known only inside DistributedDataParallel, which overlaps the exchange with the backward pass.

@@ -109,6 +109,7 @@ ReplayedIteration Replayer::iterate(Part part, bool starts) {
   }
   if (part == Part::after_update || part == Part::end) wait(iteration);
   iteration.iteration_time_s = stopwatch.elapsed_s();
+  iteration.ended_s = Stopwatch::monotonic_s();
   iteration.cpu_s =
       times_.prepare_s + stopwatch.cpu_s() + iteration.section.encode_cpu_s + iteration.section.decode_cpu_s;
   return iteration;

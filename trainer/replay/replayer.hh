@@ -18,6 +18,7 @@ namespace thinpipe::trainer {
 
 struct ReplayedIteration {
   double iteration_time_s = 0;
+  double ended_s = 0;  // by the monotonic clock
   double load_s = 0;
   double exposed_exchange_s = 0;  // wait for the exchange after compute
   double first_bucket_s = 0;      // from the batch until the first bucket's release

@@ -1,6 +1,5 @@
 #include "trainer/training/training_loop.hh"
 
-#include <chrono>
 #include <numeric>
 
 #include <fmt/format.h>
@@ -165,7 +164,9 @@ StepTimes TrainingLoop::step() {
   enter(WorkerStatus::Phase::exchanging);
   const StepReport report = finish_step();
   const Durations whole = stopwatch.read();
+  const double ended_s = Stopwatch::monotonic_s();
   const double iteration_time_s = whole.elapsed_s;
+  const double compute_s = iteration_time_s - load.elapsed_s - report.exposed_exchange_s;
   if (recorder_ != nullptr) recorder_->end_step();
 
   train_time_s_ += iteration_time_s;
@@ -182,8 +183,7 @@ StepTimes TrainingLoop::step() {
                            .times = event::IterationTimes{.train_time_s = train_time_s_,
                                                           .iteration_time_s = iteration_time_s,
                                                           .load_s = load.elapsed_s,
-                                                          .compute_s = iteration_time_s - load.elapsed_s -
-                                                                       report.exposed_exchange_s,
+                                                          .compute_s = compute_s,
                                                           .encode_s = report.section.encode_s,
                                                           .exchange_s = report.section.exchange_s,
                                                           .decode_s = report.section.decode_s,
@@ -195,6 +195,13 @@ StepTimes TrainingLoop::step() {
                            .payload_bytes = report.section.payload_bytes,
                            .sent_bytes = report.section.sent_bytes,
                            .delivered_bytes = report.section.delivered_bytes});
+  if (times_report_ != nullptr) {
+    times_report_->add({.iteration = iteration_,
+                        .monotonic_s = ended_s,
+                        .iteration_time_s = iteration_time_s,
+                        .compute_s = compute_s,
+                        .exposed_exchange_s = report.exposed_exchange_s});
+  }
   if (!report.applied) spdlog::warn("iteration {}: skipped, a gradient was not finite", iteration_);
   spdlog::debug("iteration {}: {:.6f} s, loss {:.6g}", iteration_, iteration_time_s, loss.item<double>());
   give_up_if_never_finite();
@@ -212,9 +219,8 @@ StepTimes TrainingLoop::step() {
 // corrects it.
 void TrainingLoop::report_start() const {
   if (!reports_starts_) return;
-  const std::chrono::duration<double> now = std::chrono::steady_clock::now().time_since_epoch();
   events_(event::IterationStarted{
-      .iteration = iteration_ + 1, .train_time_s = train_time_s_, .monotonic_s = now.count()});
+      .iteration = iteration_ + 1, .train_time_s = train_time_s_, .monotonic_s = Stopwatch::monotonic_s()});
 }
 
 void TrainingLoop::begin_step() {

@@ -14,6 +14,7 @@
 #include "trainer/training/checkpoint.hh"
 #include "trainer/training/local_rounds.hh"
 #include "trainer/training/straggler.hh"
+#include "trainer/training/times_report.hh"
 #include "trainer/training/training_config.hh"
 #include "trainer/training/worker_status.hh"
 
@@ -59,6 +60,9 @@ class TrainingLoop {
 
   // Sends an event "iteration_started" before each iteration. Call before run().
   void report_starts() { reports_starts_ = true; }
+
+  // Adds each iteration to `report`, which must outlive this object. Call before run().
+  void report_times(TimesReport& report) { times_report_ = &report; }
 
   // Calls `wait` before the first step of run(), after the evaluation of the initial weights. Call before run().
   void begin_after(std::function<void()> wait) { await_begin_ = std::move(wait); }
@@ -137,6 +141,7 @@ class TrainingLoop {
   Section total_;
   TraceRecorder* recorder_ = nullptr;
   bool reports_starts_ = false;
+  TimesReport* times_report_ = nullptr;
   std::function<void()> await_begin_ = [] {};
 };
 

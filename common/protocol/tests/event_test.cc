@@ -35,6 +35,12 @@ const std::vector<Event> examples = {
     event::Heartbeat{.iteration = 3, .phase = "compute_emulation"},
     event::Resumed{.iteration = 10, .train_time_s = 2.5},
     event::IterationStarted{.iteration = 3, .train_time_s = 1, .monotonic_s = 12345.678},
+    event::WorkerTimes{.iterations = {{.iteration = 3,
+                                       .monotonic_s = 12345.678,
+                                       .iteration_time_s = 0.5,
+                                       .compute_s = 0.2,
+                                       .exposed_exchange_s = 0.1},
+                                      {.iteration = 4, .monotonic_s = 12346, .iteration_time_s = 0.25}}},
     event::Iteration{.iteration = 3,
                      .epoch = 0.25,
                      .times = example_times,
@@ -129,6 +135,10 @@ TEST(Event, HasTheMembersOfTheProtocol) {
   EXPECT_EQ(to_json(event::Replayed{.classes = {{.steps = 9, .iterations = 3, .mean_s = 0.5}}}),
             Json::parse(R"({"event": "replayed", "classes": [
                             {"steps": 9, "iterations": 3, "mean_s": 0.5, "ci95_half_width_s": null}]})"));
+  EXPECT_EQ(to_json(event::WorkerTimes{
+                .iterations = {{.iteration = 4, .monotonic_s = 8, .iteration_time_s = 0.25}}}),
+            Json::parse(R"({"event": "worker_times", "iterations": [{"iteration": 4, "monotonic_s": 8.0,
+                            "iteration_time_s": 0.25, "compute_s": null, "exposed_exchange_s": null}]})"));
   EXPECT_TRUE(to_json(event::Iteration{.train_loss = NAN}).at("train_loss").is_null());
 }
 
@@ -229,6 +239,13 @@ TEST(Event, NamesMemberValueAndRule) {
             "reported an event \"replayed\" whose \"classes\" is [1], but must be a list of objects");
 }
 
+// Returns an iteration of "worker_times" with another value in one member.
+Json worker_iteration(const char* member, const Json& value) {
+  Json out = to_json(example_of("worker_times")).at("iterations").at(0);
+  out[member] = value;
+  return out;
+}
+
 struct OutOfBounds {
   const char* name;
   const char* member;
@@ -250,6 +267,15 @@ TEST(Event, RefusesValuesThatWouldWrapOrMislead) {
       {"iteration_started", "train_time_s", nullptr},
       {"iteration_started", "monotonic_s", nullptr},
       {"iteration_started", "monotonic_s", 1795600000.5},
+      {"worker_times", "iterations", 7},
+      {"worker_times", "iterations", Json::array({7})},
+      {"worker_times", "iterations", Json::array({{{"iteration", 1}}})},
+      {"worker_times", "iterations", Json::array({worker_iteration("iteration", -1)})},
+      {"worker_times", "iterations", Json::array({worker_iteration("monotonic_s", nullptr)})},
+      {"worker_times", "iterations", Json::array({worker_iteration("monotonic_s", 1795600000.5)})},
+      {"worker_times", "iterations", Json::array({worker_iteration("iteration_time_s", nullptr)})},
+      {"worker_times", "iterations", Json::array({worker_iteration("compute_s", -0.5)})},
+      {"worker_times", "iterations", Json::array({worker_iteration("exposed_exchange_s", "0")})},
       {"iteration", "iteration", 1.5},
       {"iteration", "iteration", 18446744073709551615U},
       {"iteration", "iteration", (std::int64_t{1} << 53) + 2},

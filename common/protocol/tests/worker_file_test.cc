@@ -28,6 +28,7 @@ const WorkFile work = {
     .begin_file = "/run/begin",
     .slowdowns = {{.at_iteration = 0, .factor = 2.5}, {.at_iteration = 9, .factor = 1}},
     .report_iteration_starts = true,
+    .report_worker_times = true,
     .method = "sketch",
     .hook = Json{{"name", "/mine.py:hook"}, {"rank", 2}},
     .config = config};
@@ -36,6 +37,7 @@ const ReplayFile replay = {.group_options = member,
                            .compute_profile = "/run/profile.json",
                            .compute_emulation = ComputeEmulation::busy,
                            .begin_file = "/run/begin",
+                           .report_worker_times = true,
                            .collective = {{"name", "ring"}}};
 const ConvergeFile converge = {.initial_weights = "/run/weights.pt",
                                .communication_trace = "/run/trace.json",
@@ -85,7 +87,7 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
     "initial_weights": "/run/weights.pt",
     "checkpoint": {"directory": "/run/checkpoints", "every_iterations": 20}, "begin_file": "/run/begin",
     "slowdowns": [{"at_iteration": 0, "factor": 2.5}, {"at_iteration": 9, "factor": 1.0}],
-    "report_iteration_starts": true, "method": "sketch",
+    "report_iteration_starts": true, "report_worker_times": true, "method": "sketch",
     "hook": {"name": "/mine.py:hook", "rank": 2},
     "config": {"workers": 4, "model": {"name": "mlp"}}})"));
   EXPECT_EQ(to_json(WorkFile{.group_options = {.address = "127.0.0.1", .rendezvous_directory = "/run"},
@@ -94,7 +96,7 @@ TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
     "schema_version": 2, "rank": 0, "world_size": 1, "address": "127.0.0.1", "rendezvous_directory": "/run",
     "reduction_tree": [], "log_level": "info", "initial_weights": null, "checkpoint": null,
     "begin_file": null, "slowdowns": [],
-    "report_iteration_starts": false, "config": {}})"));
+    "report_iteration_starts": false, "report_worker_times": false, "config": {}})"));
   EXPECT_FALSE(to_json(EstimateFile{.device = device, .config = config}).contains("batch_size_per_worker"));
   EXPECT_EQ(to_json(replay).at("compute_emulation"), "busy");
 }
@@ -163,6 +165,7 @@ TEST(WorkerFiles, RefuseWhatNoWorkerCanDo) {
            {{{"slowdowns", {{{"at_iteration", 1}, {"factor", 0.5}}}}},
             "/slowdowns/0/factor: must be at least 1, but is 0.5"},
            {{{"report_iteration_starts", 1}}, "/report_iteration_starts: must be true or false, but is 1"},
+           {{{"report_worker_times", "no"}}, "/report_worker_times: must be true or false, but is \"no\""},
            {{{"config", 3}}, "/config: must be an object, but is 3"},
        }) {
     EXPECT_THAT(refusal_of(work, each.change), HasSubstr(each.refusal)) << each.change;

@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <map>
+#include <sstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -49,6 +51,28 @@ TEST(RunCommand, LeavesARecordOfEachRunAndPrintsTheTable) {
   EXPECT_THAT(program.written(),
               AllOf(Contains("iterations.jsonl"), Contains("worker-1.log"), Contains("worker-1.json")));
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
+}
+
+TEST(RunCommand, KeepsTheTimesOfAllWorkersUnlessTheyAreNotWanted) {
+  const Program program;
+  const std::string experiment = program.experiment({{"topology", "loopback"}, {"iterations", 5}});
+  const auto ended = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const std::string id = program.record("base").at("run_id");
+  std::istringstream lines(read_file(program.results() / "test" / id / "workers.jsonl"));
+  std::map<std::int64_t, Json> last;  // by rank
+  for (std::string line; std::getline(lines, line);) {
+    const Json iteration = Json::parse(line);
+    last[iteration.at("rank")] = iteration;
+  }
+  // The other workers of this trainer do not wait until training begins, so their first iterations may be left out.
+  ASSERT_EQ(last.count(0), 1U);
+  EXPECT_EQ(last[0].at("iteration"), 5);
+  EXPECT_EQ(last[0].at("compute_s"), 0.005);
+  EXPECT_GT(last[0].at("at_s"), 0);
+  EXPECT_LT(last[0].at("at_s"), 60) << "since training began";
+  ASSERT_EQ(program.run(program.run_arguments(experiment, {"--no-worker-times", "--fresh"})).status.code, 0);
+  EXPECT_THAT(program.written(), Not(Contains("workers.jsonl")));
 }
 
 TEST(RunCommand, CompletedRunsAreNotRunAgainUnlessFresh) {

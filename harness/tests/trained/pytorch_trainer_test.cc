@@ -69,6 +69,11 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
     EXPECT_TRUE(theirs.at("iteration_time_s").at("exchange").is_null());
     EXPECT_GT(theirs.at("iteration_time_s").at("mean"), 0);
     EXPECT_TRUE(theirs.at("predicted").at("iteration_time_s").is_null());
+    const std::string id = theirs.at("run_id");
+    const std::string times = read_file(program.results() / "test" / id / "workers.jsonl");
+    EXPECT_EQ(std::ranges::count(times, '\n'), theirs.at("iterations").get<std::int64_t>() *
+                                                   theirs.at("config").at("workers").get<std::int64_t>());
+    EXPECT_THAT(times, HasSubstr("\"compute_s\":null"));
   }
 }
 

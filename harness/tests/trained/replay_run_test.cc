@@ -194,6 +194,35 @@ TEST_F(ReplayRun, AndLiveRunsKeepATimeSeriesOfTheLinksThatAddsUpToTheirCounters)
   }
 }
 
+// Reports of iterations' ends arrive after the ends, on the clock of the series of the links.
+TEST_F(ReplayRun, AndLiveRunsKeepTheTimesOfAllWorkersOnTheClockOfTheLinks) {
+  const Json base = small_replay({{"topology", "three-switch"}, {"workers", 6}});
+  ASSERT_EQ(run(base, {{"mode", {"live", "replay"}}}).status.code, 0);
+  for (const std::string mode : {"live", "replay"}) {
+    const std::filesystem::path folder = folder_of(records(mode).at(0));
+    std::map<std::int64_t, double> marks;
+    std::istringstream links(read_file(folder / "links.jsonl"));
+    for (std::string line; std::getline(links, line);) {
+      const Json entry = Json::parse(line);
+      if (entry.contains("iteration")) marks[entry.at("iteration")] = entry.at("at_s");
+    }
+    std::map<std::int64_t, std::int64_t> iterations;  // by rank
+    std::istringstream workers(read_file(folder / "workers.jsonl"));
+    for (std::string line; std::getline(workers, line);) {
+      const Json entry = Json::parse(line);
+      const std::int64_t rank = entry.at("rank");
+      EXPECT_EQ(entry.at("iteration"), ++iterations[rank]) << mode << ", rank " << rank;
+      EXPECT_GE(entry.at("at_s"), entry.at("iteration_time_s")) << mode << ", rank " << rank;
+      if (rank == 0) {
+        EXPECT_LE(entry.at("at_s").get<double>(), marks.at(iterations[0]) + 1e-3) << mode;
+      }
+    }
+    ASSERT_EQ(iterations.size(), 6U) << mode;
+    for (const auto& [rank, count] : iterations)
+      EXPECT_EQ(count, std::ssize(marks)) << mode << ", rank " << rank;
+  }
+}
+
 TEST_F(ReplayRun, OfMergedEntriesIsOfWhatTheLiveRunPutOnTheLinks) {
   const Json ways = {{"gathered live", {{"synchroniser", {{"indices", "u16"}}}}},
                      {"merged live", {{"synchroniser", {{"indices", "sparse_all_reduce"}}}}},

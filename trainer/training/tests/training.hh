@@ -31,7 +31,8 @@ inline TrainingConfig configured(int workers, const Json& changes = Json::object
 struct Result {
   std::vector<Json> iterations;  // rank 0's events
   std::vector<Json> evaluations;
-  std::vector<Json> starts;  // of iterations, where they are reported
+  std::vector<Json> starts;                                // of iterations, where they are reported
+  std::vector<std::vector<event::WorkerIteration>> times;  // of each rank's iterations
   Json summary;
   Json resumed;                           // the event, if training resumed from a checkpoint
   std::vector<torch::Tensor> parameters;  // rank 0's
@@ -46,6 +47,7 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
   compute_on_one_thread();  // like workers: rounding depends on how threads divide a matrix
   const auto dataset = make_dataset(config);
   Result result;
+  result.times.resize(static_cast<std::size_t>(config.workers));
   run_in_process(static_cast<int>(config.workers), [&](std::unique_ptr<Collective> member) {
     const int rank = member->rank();
     const EventSink sink = [&, rank](const Event& reported) {
@@ -60,8 +62,14 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
     const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
     TrainingLoop loop(config, other ? *other : *dataset, std::move(member), checkpoints, sink);
     loop.start();
+    TimesReport times([&](const Event& reported) {
+      std::ranges::copy(std::get<event::WorkerTimes>(reported).iterations,
+                        std::back_inserter(result.times[static_cast<std::size_t>(rank)]));
+    });
+    loop.report_times(times);
     if (report_starts) loop.report_starts();
     loop.run();
+    times.flush();
     if (rank != 0) return;
     result.collectives = loop.total().collectives;
     for (const auto& parameter : loop.model().parameters()) {

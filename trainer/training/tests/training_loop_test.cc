@@ -81,6 +81,29 @@ TEST(TrainingLoop, ReportsTheStartOfEachIterationWhereThatIsAskedFor) {
   }
 }
 
+TEST(TrainingLoop, ReportsTheTimesOfEveryWorkersIterations) {
+  const Result result = train(configured(2));
+  ASSERT_EQ(result.times.size(), 2U);
+  for (const auto& times : result.times) {
+    ASSERT_EQ(times.size(), result.iterations.size());
+    double ended_s = 0;
+    for (std::size_t i = 0; i < times.size(); ++i) {
+      EXPECT_EQ(times[i].iteration, static_cast<std::int64_t>(i) + 1);
+      EXPECT_GE(times[i].monotonic_s - times[i].iteration_time_s, ended_s)
+          << "after the end of the one before";
+      EXPECT_LE(times[i].compute_s.value() + times[i].exposed_exchange_s.value(),
+                times[i].iteration_time_s + 1e-9);
+      ended_s = times[i].monotonic_s;
+    }
+  }
+  for (std::size_t i = 0; i < result.iterations.size(); ++i) {
+    EXPECT_EQ(result.times[0][i].iteration_time_s, result.iterations[i]["iteration_time_s"]);
+    EXPECT_EQ(result.times[0][i].compute_s, result.iterations[i]["compute_s"].get<double>());
+    EXPECT_EQ(result.times[0][i].exposed_exchange_s,
+              result.iterations[i]["exposed_exchange_s"].get<double>());
+  }
+}
+
 struct Method {
   std::string name;
   Json changes;
