@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the capped links did during one run: the curve, worker 0's compute and exchange, and each direction's rate and queue."""
+"""What the capped links did during one run: the curve, the workers' compute and exchange, and each direction's rate and queue."""
 from __future__ import annotations
 
 import argparse
@@ -20,18 +20,23 @@ from figure import add_origin, parser_of, write_figure
 from link_series import FILE_NAME, LinkSeries, read_link_series
 from look import PAGE_WIDTH_IN
 from report import InputError
+from worker_times import FILE_NAME as WORKERS_FILE, WorkerIteration, read_worker_times
 
 MBIT, KB = 1e6, 1e3
 SAME_MOMENT_S = 1e-3
-CURVE_HEIGHT_IN, STRIP_HEIGHT_IN, LINK_HEIGHT_IN, MARGINS_IN = 1.2, 0.25, 0.75, 1.4
+CURVE_HEIGHT_IN, LINK_HEIGHT_IN, MARGINS_IN = 1.2, 0.75, 1.4
+# Of a worker's strip; a single one is higher.
+STRIP_HEIGHT_IN, SINGLE_STRIP_HEIGHT_IN, MOST_STRIPS_HEIGHT_IN = 0.11, 0.25, 3.0
+MOST_LABELLED_STRIPS = 12
 # Of more iterations, the parts would be narrower than a line.
 MOST_ITERATIONS = 80
-COMPUTE_COLOUR, EXCHANGE_COLOUR, RATE_COLOUR, QUEUE_COLOUR, DROP_COLOUR = "#4477aa", "#ccbb44", "#66aa99", "#333333", "#cc3311"
+COMPUTE_COLOUR, EXCHANGE_COLOUR, UNKNOWN_COLOUR = "#4477aa", "#ccbb44", "#999999"
+RATE_COLOUR, QUEUE_COLOUR, DROP_COLOUR = "#66aa99", "#333333", "#cc3311"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     summary = (
-        "Draw what the capped links did during one run, over the time since training began: the curve; how worker 0's\n"
+        "Draw what the capped links did during one run, over the time since training began: the curve; how each worker's\n"
         "iterations divide into compute and waiting for the exchange; and of each direction the rate in use below its cap,\n"
         "the longest queue in each sample, and lost frames. Of several runs, the first is drawn."
     )
@@ -48,11 +53,13 @@ def draw(comparison: Comparison, options: argparse.Namespace) -> Figure:
     to_s = series.end_s if options.to_s is None else options.to_s
     if not 0 <= options.from_s < to_s:
         raise InputError(f"--from {options.from_s:g}, --to {to_s:g}: must be times of the run, which took {series.end_s:.1f} s")
-    heights = [CURVE_HEIGHT_IN, STRIP_HEIGHT_IN, *[LINK_HEIGHT_IN] * len(series.directions)]
+    workers = workers_of(comparison, run, series)
+    strips_height_in = min(max(SINGLE_STRIP_HEIGHT_IN, STRIP_HEIGHT_IN * len(workers)), MOST_STRIPS_HEIGHT_IN)
+    heights = [CURVE_HEIGHT_IN, strips_height_in, *[LINK_HEIGHT_IN] * len(series.directions)]
     figure = Figure(figsize=(comparison.look.width_in or PAGE_WIDTH_IN, sum(heights) + MARGINS_IN))
     axes = figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})
     draw_curve(axes[0], run, series, comparison)
-    draw_iterations(axes[1], iterations_of(comparison, run), series, options.from_s, to_s)
+    draw_iterations(axes[1], workers, options.from_s, to_s)
     caps = caps_of(run)
     for column, name in enumerate(series.directions):
         draw_direction(axes[2 + column], series, column, caps.get(name, []))
@@ -83,11 +90,20 @@ def folder_of(comparison: Comparison, run: pd.Series) -> Path:
     return inside if inside.is_dir() else directory / run.experiment / run.run_id
 
 
-def iterations_of(comparison: Comparison, run: pd.Series) -> dict[int, dict[str, Any]]:
-    path = folder_of(comparison, run) / "iterations.jsonl"
+def workers_of(comparison: Comparison, run: pd.Series, series: LinkSeries) -> dict[int, dict[int, WorkerIteration]]:
+    """Returns the iterations of each worker; of worker 0 only, up to the arrival of its reports, if the others' were not kept."""
+    folder = folder_of(comparison, run)
+    if workers := read_worker_times(folder / WORKERS_FILE):
+        return workers
+    path = folder / "iterations.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    events = (json.loads(line) for line in lines)
-    return {event["iteration"]: event for event in events if event["event"] in ("iteration", "replayed_iteration")}
+    iterations = {}
+    for event in map(json.loads, lines):
+        if event["event"] in ("iteration", "replayed_iteration") and event["iteration"] in series.iterations:
+            end_s = series.iterations[event["iteration"]]
+            whole_s = event.get("iteration_time_s") or 0.0
+            iterations[event["iteration"]] = WorkerIteration(end_s, whole_s, event.get("exposed_exchange_s"))
+    return {0: iterations}
 
 
 def caps_of(run: pd.Series) -> dict[str, list[tuple[float, float]]]:
@@ -119,25 +135,41 @@ def draw_curve(axes: Axes, run: pd.Series, series: LinkSeries, comparison: Compa
 
 
 def draw_iterations(
-    axes: Axes, iterations: dict[int, dict[str, Any]], series: LinkSeries, from_s: float, to_s: float
+    axes: Axes, workers: dict[int, dict[int, WorkerIteration]], from_s: float, to_s: float
 ) -> None:
-    """Draws each iteration up to its report: the exchange that worker 0 waited for at its end, and what came before."""
-    axes.set_yticks([])
-    axes.set_ylabel("worker 0", rotation=0, ha="right", va="center", fontsize="small")
+    """Draws a strip per worker: of each iteration the exchange that the worker waited for at its end, and what came before."""
+    axes.set_ylim(max(workers) + 0.5, min(workers) - 0.5)
     axes.grid(False)
-    ends = {number: end for number, end in series.iterations.items() if from_s <= end <= to_s and number in iterations}
-    if len(ends) > MOST_ITERATIONS:
-        text = f"{len(ends)} iterations: choose at most {MOST_ITERATIONS} with --from and --to to see their parts"
+    if len(workers) == 1:
+        axes.set_yticks([])
+        axes.set_ylabel("worker 0", rotation=0, ha="right", va="center", fontsize="small")
+    else:
+        axes.set_yticks(list(workers)[:: -(-len(workers) // MOST_LABELLED_STRIPS)])
+        axes.tick_params(axis="y", labelsize="x-small", length=0)
+        axes.set_ylabel("worker", fontsize="small")
+    shown = {
+        rank: [each for each in iterations.values() if each.end_s > from_s and each.end_s - each.whole_s < to_s]
+        for rank, iterations in workers.items()
+    }
+    most = max(map(len, shown.values()))
+    if most > MOST_ITERATIONS:
+        text = f"{most} iterations: choose at most {MOST_ITERATIONS} with --from and --to to see their parts"
         axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize="small", color="0.4")
         return
-    spans: dict[str, list[tuple[float, float]]] = {COMPUTE_COLOUR: [], EXCHANGE_COLOUR: []}
-    for number, end in ends.items():
-        whole, exposed = (iterations[number].get(key) or 0.0 for key in ("iteration_time_s", "exposed_exchange_s"))
-        spans[COMPUTE_COLOUR].append((end - whole, whole - exposed))
-        spans[EXCHANGE_COLOUR].append((end - exposed, exposed))
-    for (colour, bars), label in zip(spans.items(), ("compute", "waits for the exchange")):
-        axes.broken_barh(bars, (0.0, 1.0), facecolors=colour, edgecolors="white", linewidth=0.3, label=label)
-    if ends:
+    unused_labels = {COMPUTE_COLOUR: "compute", EXCHANGE_COLOUR: "waits for the exchange", UNKNOWN_COLOUR: "iteration"}
+    for rank, iterations in shown.items():
+        spans: dict[str, list[tuple[float, float]]] = {COMPUTE_COLOUR: [], EXCHANGE_COLOUR: [], UNKNOWN_COLOUR: []}
+        for each in iterations:
+            if each.exposed_s is None:
+                spans[UNKNOWN_COLOUR].append((each.end_s - each.whole_s, each.whole_s))
+            else:
+                spans[COMPUTE_COLOUR].append((each.end_s - each.whole_s, each.whole_s - each.exposed_s))
+                spans[EXCHANGE_COLOUR].append((each.end_s - each.exposed_s, each.exposed_s))
+        for colour, bars in spans.items():
+            if bars:
+                looks = {"facecolors": colour, "edgecolors": "white", "linewidth": 0.3}
+                axes.broken_barh(bars, (rank - 0.45, 0.9), **looks, label=unused_labels.pop(colour, None), gid=f"worker {rank}")
+    if any(shown.values()):
         legend = axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="x-small", borderpad=0.0)
         legend.set_in_layout(False)  # it has room beside the next title
 

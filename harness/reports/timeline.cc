@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include <fmt/format.h>
 
-#include "common/support/file_descriptor.hh"
+#include "harness/reports/json_lines.hh"
 
 namespace thinpipe {
 namespace {
@@ -17,6 +18,7 @@ namespace fs = std::filesystem;
 constexpr double us_per_s = 1e6;
 constexpr int worker_process = 1;
 constexpr int links_process = 2;
+constexpr int workers_process = 3;
 
 enum Track { iteration_track = 1, compute_track, exchange_track, wait_track };
 
@@ -24,19 +26,16 @@ Json name_of_process(int process, const char* name) {
   return {{"ph", "M"}, {"name", "process_name"}, {"pid", process}, {"args", {{"name", name}}}};
 }
 
-Json name_of_track(Track track, const char* name) {
-  return {{"ph", "M"},
-          {"name", "thread_name"},
-          {"pid", worker_process},
-          {"tid", static_cast<int>(track)},
-          {"args", {{"name", name}}}};
+Json name_of_track(int process, std::int64_t track, const std::string& name) {
+  return {{"ph", "M"}, {"name", "thread_name"}, {"pid", process}, {"tid", track}, {"args", {{"name", name}}}};
 }
 
-Json span(const std::string& name, Track track, double from_s, double duration_s, const Json& arguments) {
+Json span(const std::string& name, int process, std::int64_t track, double from_s, double duration_s,
+          const Json& arguments = Json::object()) {
   return {{"ph", "X"},
           {"name", name},
-          {"pid", worker_process},
-          {"tid", static_cast<int>(track)},
+          {"pid", process},
+          {"tid", track},
           {"ts", us_per_s * from_s},
           {"dur", us_per_s * duration_s},
           {"args", arguments}};
@@ -56,11 +55,26 @@ double part_s(const Json& iteration, const char* part) {
   return found != iteration.end() && found->is_number() ? found->get<double>() : 0;
 }
 
-// When each iteration ended, by the marks among the links' samples; the last counts if one was repeated.
-std::map<std::int64_t, double> marked_ends(const std::vector<Json>& links) {
+// The iterations of all workers, by rank and iteration; the last line counts if one was repeated.
+using WorkerLines = std::map<std::pair<std::int64_t, std::int64_t>, Json>;
+
+WorkerLines worker_lines(const std::vector<Json>& lines, IterationRange range) {
+  WorkerLines out;
+  for (const Json& line : lines) {
+    const std::int64_t iteration = line.at("iteration");
+    if (iteration >= range.first && iteration <= range.second) out[{line.at("rank"), iteration}] = line;
+  }
+  return out;
+}
+
+// When each of worker 0's iterations ended. Marks among the links' samples are later, by the way of the report.
+std::map<std::int64_t, double> ends_of(const std::vector<Json>& links, const WorkerLines& workers) {
   std::map<std::int64_t, double> out;
   for (const Json& line : links) {
     if (line.contains("iteration")) out[line.at("iteration")] = line.at("at_s");
+  }
+  for (const auto& [key, line] : workers) {
+    if (key.first == 0) out[key.second] = line.at("at_s");
   }
   return out;
 }
@@ -72,17 +86,41 @@ void append_iteration(Json& events, const Json& iteration, double end_s) {
   const double begin_s = end_s - whole_s;
   const double exchange_begin_s = std::min(begin_s + load_s + part_s(iteration, "first_bucket_s"), end_s);
   events.push_back(span(fmt::format("iteration {}", iteration.at("iteration").get<std::int64_t>()),
-                        iteration_track, begin_s, whole_s, iteration));
-  if (load_s > 0) events.push_back(span("load", compute_track, begin_s, load_s, Json::object()));
-  events.push_back(span("forward and backward", compute_track, begin_s + load_s,
-                        std::max(0.0, whole_s - load_s - exposed_s), Json::object()));
-  events.push_back(span("exchange", exchange_track, exchange_begin_s, end_s - exchange_begin_s,
+                        worker_process, iteration_track, begin_s, whole_s, iteration));
+  if (load_s > 0) events.push_back(span("load", worker_process, compute_track, begin_s, load_s));
+  events.push_back(span("forward and backward", worker_process, compute_track, begin_s + load_s,
+                        std::max(0.0, whole_s - load_s - exposed_s)));
+  events.push_back(span("exchange", worker_process, exchange_track, exchange_begin_s,
+                        end_s - exchange_begin_s,
                         {{"encode_s", part_s(iteration, "encode_s")},
                          {"exchange_s", part_s(iteration, "exchange_s")},
                          {"decode_s", part_s(iteration, "decode_s")}}));
   if (exposed_s > 0)
     events.push_back(
-        span("waits for the exchange", wait_track, end_s - exposed_s, exposed_s, Json::object()));
+        span("waits for the exchange", worker_process, wait_track, end_s - exposed_s, exposed_s));
+}
+
+// Adds a track per worker. The track's number is not the rank, because viewers merge track 0 into others.
+void append_workers(Json& events, const WorkerLines& workers) {
+  if (workers.empty()) return;
+  events.push_back(name_of_process(workers_process, "all workers"));
+  std::set<std::int64_t> ranks;
+  for (const auto& [key, line] : workers) {
+    const auto& [rank, iteration] = key;
+    const std::int64_t track = rank + 1;
+    if (ranks.insert(rank).second)
+      events.push_back(name_of_track(workers_process, track, fmt::format("worker {}", rank)));
+    const double end_s = line.at("at_s");
+    const double whole_s = line.at("iteration_time_s");
+    const double exposed_s = std::min(part_s(line, "exposed_exchange_s"), whole_s);
+    const bool has_parts = line.at("exposed_exchange_s").is_number();
+    events.push_back(span(has_parts ? "compute" : "iteration", workers_process, track, end_s - whole_s,
+                          whole_s - exposed_s, {{"iteration", iteration}}));
+    if (exposed_s > 0) {
+      events.push_back(span("waits for the exchange", workers_process, track, end_s - exposed_s, exposed_s,
+                            {{"iteration", iteration}}));
+    }
+  }
 }
 
 // Adds the samples that overlap with the time from begin_s to end_s.
@@ -104,29 +142,20 @@ void append_links(Json& events, const std::vector<Json>& links, double begin_s, 
   }
 }
 
-std::vector<Json> read_lines(const fs::path& path) {
-  std::vector<Json> out;
-  if (!fs::exists(path)) return out;
-  const std::string text = read_file(path);
-  std::size_t begin = 0;
-  for (std::size_t end = 0; (end = text.find('\n', begin)) != std::string::npos; begin = end + 1) {
-    out.push_back(Json::parse(text.substr(begin, end - begin), nullptr, false));
-    if (!out.back().is_object())
-      throw InputError({fmt::format("{}:{}", path.string(), out.size()), ""}, "is not a JSON object");
-  }
-  return out;
-}
-
 }  // namespace
 
-Json chrome_trace(const std::vector<Json>& iterations, const std::vector<Json>& links, IterationRange range) {
-  const std::map<std::int64_t, double> ends = marked_ends(links);
-  Json events = {name_of_process(worker_process, "worker 0"),  name_of_process(links_process, "capped links"),
-                 name_of_track(iteration_track, "iterations"), name_of_track(compute_track, "compute"),
-                 name_of_track(exchange_track, "exchange"),    name_of_track(wait_track, "waits")};
+Json chrome_trace(const RunLines& lines, IterationRange range) {
+  const WorkerLines workers = worker_lines(lines.workers, range);
+  const std::map<std::int64_t, double> ends = ends_of(lines.links, workers);
+  Json events = {name_of_process(worker_process, "worker 0"),
+                 name_of_process(links_process, "capped links"),
+                 name_of_track(worker_process, iteration_track, "iterations"),
+                 name_of_track(worker_process, compute_track, "compute"),
+                 name_of_track(worker_process, exchange_track, "exchange"),
+                 name_of_track(worker_process, wait_track, "waits")};
   std::optional<double> begin_s;
   double end_s = 0;
-  for (const Json& iteration : iterations) {
+  for (const Json& iteration : lines.iterations) {
     if (!iteration.contains("iteration_time_s")) continue;  // an evaluation, or without times
     const auto number = iteration.at("iteration").get<std::int64_t>();
     if (number < range.first || number > range.second) continue;
@@ -135,15 +164,17 @@ Json chrome_trace(const std::vector<Json>& iterations, const std::vector<Json>& 
     if (!begin_s) begin_s = end_s - part_s(iteration, "iteration_time_s");
     append_iteration(events, iteration, end_s);
   }
-  if (begin_s) append_links(events, links, *begin_s, end_s);
+  append_workers(events, workers);
+  if (begin_s) append_links(events, lines.links, *begin_s, end_s);
   return {{"displayTimeUnit", "ms"}, {"traceEvents", std::move(events)}};
 }
 
 Json chrome_trace(const fs::path& run_folder, IterationRange range) {
   const fs::path iterations_file = run_folder / "iterations.jsonl";
-  const fs::path links_file = run_folder / "links.jsonl";
-  const std::vector<Json> iterations = read_lines(iterations_file);
-  const bool has_some = std::ranges::any_of(iterations, [&](const Json& line) {
+  const RunLines lines{.iterations = read_json_lines(iterations_file),
+                       .links = read_json_lines(run_folder / "links.jsonl"),
+                       .workers = read_json_lines(run_folder / "workers.jsonl")};
+  const bool has_some = std::ranges::any_of(lines.iterations, [&](const Json& line) {
     const std::int64_t number = line.value("iteration", std::int64_t{0});
     return line.contains("iteration_time_s") && number >= range.first && number <= range.second;
   });
@@ -155,10 +186,12 @@ Json chrome_trace(const fs::path& run_folder, IterationRange range) {
                     range.first, range.second));
   }
   try {
-    return chrome_trace(iterations, read_lines(links_file), range);
+    return chrome_trace(lines, range);
   } catch (const Json::exception& error) {
-    throw InputError({fmt::format("{}, {}", iterations_file.string(), links_file.string()), ""},
-                     fmt::format("cannot be read as a run's files: {}", error.what()));
+    throw InputError(
+        {run_folder.string(), ""},
+        fmt::format("iterations.jsonl, links.jsonl or workers.jsonl cannot be read as a run's file: {}",
+                    error.what()));
   }
 }
 

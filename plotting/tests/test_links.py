@@ -78,6 +78,34 @@ class LinksTest(FigureTest):
                   for path in each.get_paths()] for each in (compute, exchange)]
         self.assertEqual(spans, [[(0.0, 0.05), (0.8, 0.85)], [(0.05, 0.15), (0.85, 0.95)]])
 
+    def write_workers(self, *lines: dict[str, Any]) -> None:
+        (self.folder / "workers.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def test_each_worker_has_a_strip_if_all_times_were_kept(self) -> None:
+        times = {"iteration_time_s": 0.1, "compute_s": 0.02, "exposed_exchange_s": 0.08}
+        self.write_workers(
+            {"rank": 1, "iteration": 1, "at_s": 0.15, **times},
+            {"rank": 0, "iteration": 1, "at_s": 0.55, **times},
+            {"rank": 0, "iteration": 1, "at_s": 0.14, **times, "exposed_exchange_s": 0.01},  # repeated after a restart
+            {"rank": 2, "iteration": 1, "at_s": 0.14, **times, "exposed_exchange_s": None},
+        )
+        drawn = [
+            (each.get_gid(), each.get_label(), [(round(float(path.vertices[:, 0].min()), 3),
+                                                 round(float(path.vertices[:, 0].max()), 3)) for path in each.get_paths()])
+            for each in self.draw().axes[1].collections
+        ]
+        self.assertEqual(drawn[:2], [("worker 0", "compute", [(0.04, 0.13)]),
+                                     ("worker 0", "waits for the exchange", [(0.13, 0.14)])])
+        self.assertEqual([(gid, spans) for gid, _, spans in drawn[2:]],
+                         [("worker 1", [(0.05, 0.07)]), ("worker 1", [(0.07, 0.15)]), ("worker 2", [(0.04, 0.14)])])
+        self.assertEqual(drawn[-1][1], "iteration", "its parts are unknown")
+
+    def test_a_file_that_has_no_workers_times_is_named(self) -> None:
+        self.write_workers({"rank": 1, "iteration": 1})
+        code, said = self.program(links)
+        self.assertEqual(code, 2)
+        self.assertIn("workers.jsonl: has a line that is no worker's iteration", said)
+
     def test_a_window_shows_its_iterations_only(self) -> None:
         figure = self.draw("--from", "0.5", "--to", "1")
         self.assertEqual(figure.axes[0].get_xlim(), (0.5, 1.0))

@@ -60,7 +60,7 @@ std::vector<Json> counters(const Json& trace) {
 }
 
 TEST(Timeline, IterationsEndWhereTheLinksMarkThem) {
-  const Json trace = chrome_trace({iteration(1), iteration(2)}, links, {1, 1});
+  const Json trace = chrome_trace({.iterations = {iteration(1), iteration(2)}, .links = links}, {1, 1});
   EXPECT_THAT(spans(trace),
               ElementsAre(Json({"iteration 1", 9.5, 10.0}), Json({"load", 9.5, 9.625}),
                           Json({"forward and backward", 9.625, 9.75}), Json({"exchange", 9.6875, 10.0}),
@@ -70,9 +70,36 @@ TEST(Timeline, IterationsEndWhereTheLinksMarkThem) {
                           Json({"rate b->a", {{"Mbit/s", 0.0}}}), Json({"queue b->a", {{"kB", 0.0}}})));
 }
 
+Json of_worker(std::int64_t rank, std::int64_t number, double at_s, const Json& exposed_exchange_s) {
+  return {{"rank", rank},
+          {"iteration", number},
+          {"at_s", at_s},
+          {"iteration_time_s", 0.5},
+          {"exposed_exchange_s", exposed_exchange_s}};
+}
+
+TEST(Timeline, EachWorkerHasATrack) {
+  const std::vector<Json> workers = {of_worker(1, 1, 8.0, 0.25), of_worker(0, 1, 9.75, 0.125),
+                                     of_worker(1, 1, 9.75, 0.25),  // repeated after a restart
+                                     of_worker(2, 1, 9.5, nullptr), of_worker(1, 2, 20.0, 0.25)};
+  const Json trace = chrome_trace({.iterations = {iteration(1)}, .links = links, .workers = workers}, {1, 1});
+  const std::vector<Json> all = spans(trace);
+  EXPECT_EQ(all.front(), Json({"iteration 1", 9.25, 9.75})) << "worker 0 knows its end better than the mark";
+  EXPECT_THAT(std::vector(all.begin() + 5, all.end()),
+              ElementsAre(Json({"compute", 9.25, 9.625}), Json({"waits for the exchange", 9.625, 9.75}),
+                          Json({"compute", 9.25, 9.5}), Json({"waits for the exchange", 9.5, 9.75}),
+                          Json({"iteration", 9.0, 9.5})));
+  std::vector<Json> tracks;
+  for (const Json& event : trace.at("traceEvents")) {
+    if (event.at("pid") == 3 && event.at("name") == "thread_name")
+      tracks.push_back({event.at("tid"), event.at("args").at("name")});
+  }
+  EXPECT_THAT(tracks, ElementsAre(Json({1, "worker 0"}), Json({2, "worker 1"}), Json({3, "worker 2"})));
+}
+
 TEST(Timeline, WithoutLinksIterationsEndAtTheirTrainTime) {
-  const Json trace =
-      chrome_trace({iteration(1), {{"event", "evaluation"}, {"iteration", 1}}, iteration(2)}, {}, {2, 9});
+  const Json trace = chrome_trace(
+      {.iterations = {iteration(1), {{"event", "evaluation"}, {"iteration", 1}}, iteration(2)}}, {2, 9});
   EXPECT_EQ(spans(trace).front(), Json({"iteration 2", 0.5, 1.0}));
   EXPECT_THAT(counters(trace), IsEmpty());
 }
@@ -80,7 +107,7 @@ TEST(Timeline, WithoutLinksIterationsEndAtTheirTrainTime) {
 TEST(Timeline, PartsThatATrainerDoesNotMeasureAreLeftOut) {
   const Json external = {{"event", "iteration"},    {"iteration", 1},    {"train_time_s", 1.0},
                          {"iteration_time_s", 1.0}, {"load_s", nullptr}, {"exposed_exchange_s", nullptr}};
-  EXPECT_THAT(spans(chrome_trace({external}, {}, {1, 1})),
+  EXPECT_THAT(spans(chrome_trace({.iterations = {external}}, {1, 1})),
               ElementsAre(Json({"iteration 1", 0.0, 1.0}), Json({"forward and backward", 0.0, 1.0}),
                           Json({"exchange", 0.0, 1.0})));
 }
@@ -115,7 +142,10 @@ TEST_F(TimelineFiles, WithoutSuchIterationsOrWithGarbageAreNamed) {
   EXPECT_THAT(failure(), HasSubstr("iterations.jsonl:1: is not a JSON object"));
   write("iterations.jsonl", iteration(1).dump() + "\n");
   write("links.jsonl", "{\"bytes\": []}\n");
-  EXPECT_THAT(failure(), HasSubstr("links.jsonl: cannot be read"));
+  EXPECT_THAT(failure(), HasSubstr("links.jsonl or workers.jsonl cannot be read"));
+  write("links.jsonl", "");
+  write("workers.jsonl", "{\"rank\": 0}\n");
+  EXPECT_THAT(failure(), HasSubstr("links.jsonl or workers.jsonl cannot be read"));
 }
 
 }  // namespace
