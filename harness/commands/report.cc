@@ -16,6 +16,7 @@
 #include "harness/records/record.hh"
 #include "harness/reports/csv.hh"
 #include "harness/reports/html.hh"
+#include "harness/reports/link_history.hh"
 #include "harness/reports/markdown.hh"
 #include "harness/reports/tensorboard.hh"
 #include "harness/reports/text.hh"
@@ -57,15 +58,19 @@ IterationRange parse_iterations(const std::string& text) {
 }
 
 // Returns the folder of the run with this id, or of the report's first run.
+// Returns the folder of the run with this row; the results may be the experiment's folder or the one above.
+fs::path folder_of_row(const fs::path& results, const Json& row) {
+  const auto id = row.at("run_id").get<std::string>();
+  const fs::path inside = results / id;
+  return fs::is_directory(inside) ? inside : results / row.at("experiment").get<std::string>() / id;
+}
+
 fs::path run_folder(const ReportOptions& options, const Report& report) {
   const auto found = std::ranges::find_if(
       report.runs, [&](const Json& row) { return options.run.empty() || row.at("run_id") == options.run; });
   if (found == report.runs.end())
     throw InputError({"--run " + options.run, ""}, "no run of these results has this id; --json lists them");
-  const fs::path results = options.results;
-  const auto id = found->at("run_id").get<std::string>();
-  const fs::path inside = results / id;
-  return fs::is_directory(inside) ? inside : results / found->at("experiment").get<std::string>() / id;
+  return folder_of_row(options.results, *found);
 }
 
 // "0.84" or "METRIC=VALUE".
@@ -110,10 +115,30 @@ fs::path curves_folder(const std::string& tensorboard) {
   return tensorboard;
 }
 
+// Reads the series of the capped links of the first runs that have any. One that cannot be read is named and left out.
+LinkHistories read_link_histories(const fs::path& results, const Report& report) {
+  constexpr std::size_t most_runs = 50;
+  LinkHistories out;
+  for (std::size_t i = 0; i < report.runs.size(); ++i) {
+    const fs::path folder = folder_of_row(results, report.runs[i]);
+    if (!fs::exists(folder / "links.jsonl")) continue;
+    if (out.of_runs.size() == most_runs) {
+      ++out.left_out;
+      continue;
+    }
+    try {
+      if (Json history = link_history(folder); !history.is_null()) out.of_runs.emplace(i, std::move(history));
+    } catch (const Error& error) {
+      print_stderr("left out of the page: {}\n", error.what());
+    }
+  }
+  return out;
+}
+
 // Writes the curves before the page that loads them, and then removes those of the previous page.
-void write_page(const fs::path& path, const Report& report) {
+void write_page(const fs::path& path, const fs::path& results, const Report& report) {
   const fs::path folder = curves_beside(path);
-  const Page page = html_report(report, folder.filename().string());
+  const Page page = html_report(report, folder.filename().string(), read_link_histories(results, report));
   std::set<std::string> names;
   if (!page.curves.empty()) fs::create_directories(folder);
   for (const CurvesFile& file : page.curves) {
@@ -165,7 +190,7 @@ int report(const ReportOptions& options) {
                                             .origin = page.has_value()});
   // On standard error, because standard output may go to a CSV or JSON file.
   if (page) {
-    write_page(*page, made);
+    write_page(*page, options.results, made);
     print_stderr("wrote {}; open it in a browser\n", *options.html);
   }
   if (curves) {

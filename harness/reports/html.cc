@@ -285,6 +285,14 @@ std::string inline_pieces(const std::vector<std::string>& pieces) {
   return out;
 }
 
+std::string link_elements(const LinkHistories& links) {
+  std::string out;
+  for (const auto& [run, history] : links.of_runs)
+    out += fmt::format("<script type=\"application/json\" id=\"links-{}\">{}</script>\n", run,
+                       embedded(history));
+  return out;
+}
+
 std::vector<CurvesFile> files_of(const std::vector<std::string>& pieces) {
   std::vector<CurvesFile> files;
   for (std::size_t i = 0; i < pieces.size(); ++i) {
@@ -298,7 +306,7 @@ std::vector<CurvesFile> files_of(const std::vector<std::string>& pieces) {
 std::string scripts() {
   std::string out;
   for (const std::string_view script :
-       {dom_js, chart_js, styles_js, series_js, curves_js, tables_js, page_js})
+       {dom_js, chart_js, styles_js, series_js, curves_js, links_js, tables_js, page_js})
     out += fmt::format("<script>\n{}</script>\n", script);
   return out;
 }
@@ -324,7 +332,7 @@ std::string summary_of(const Json& rows) {
 
 }  // namespace
 
-Page html_report(const Report& report, const std::string& curves_folder) {
+Page html_report(const Report& report, const std::string& curves_folder, const LinkHistories& links) {
   const std::vector<std::string> pieces = pieces_of(report.digests);
   std::size_t curves_bytes = 0;
   for (const std::string& piece : pieces) curves_bytes += piece.size();
@@ -341,6 +349,7 @@ Page html_report(const Report& report, const std::string& curves_folder) {
       {"runs", std::move(runs)},
       {"shared", shared.values()},
       {"measured", measured(report.digests)},
+      {"links_left_out", links.left_out},
       {"curves", {{"runs", runs_per_piece}, {"folder", in_address(curves_folder)}, {"files", files}}}};
   const Origin origin = origin_of(report);
   page.html =
@@ -358,6 +367,7 @@ Page html_report(const Report& report, const std::string& curves_folder) {
             {"data", embedded(data)},
             {"method_styles", embedded(Json::parse(method_styles_json))},
             {"curves", page.curves.empty() ? inline_pieces(pieces) : ""},
+            {"links", link_elements(links)},
             {"scripts", scripts()}});
   return page;
 }

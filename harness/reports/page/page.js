@@ -3,7 +3,7 @@
 
 // ---- the view: the state of the controls, kept in the URL's fragment so that it can be shared -----------
 
-const view = {y: offeredY[0], x: offeredX[0], log: false, hidden: new Set(), only: {}, find: ""};
+const view = {y: offeredY[0], x: offeredX[0], log: false, hidden: new Set(), only: {}, find: "", links: ""};
 
 // Chooses a logarithmic axis if runs differ much in speed, so that equal ratios of time are equal distances.
 function wantsLogarithm() {
@@ -22,6 +22,7 @@ function readView() {
   view.log = fragment.has("log") ? fragment.get("log") === "1" : wantsLogarithm();
   view.hidden = new Set(fragment.getAll("hide"));
   view.find = fragment.get("find") ?? "";
+  view.links = fragment.get("links") ?? "";
   const filtered = axes.filter((axis) => fragment.has(`only.${axis}`));
   view.only = Object.fromEntries(filtered.map((axis) => [axis, fragment.get(`only.${axis}`)]));
 }
@@ -30,6 +31,7 @@ function writeView() {
   const fragment = new URLSearchParams({y: view.y, x: view.x, log: view.log ? "1" : "0"});
   for (const name of view.hidden) fragment.append("hide", name);
   if (view.find) fragment.append("find", view.find);
+  if (view.links) fragment.append("links", view.links);
   for (const [axis, value] of Object.entries(view.only)) fragment.append(`only.${axis}`, value);
   location.replace(`#${fragment}`);
 }
@@ -206,6 +208,7 @@ function draw() {
   if (offerSeries()) fillLegend();
   drawCurves();
   drawLegend();
+  drawLinks(view.links);
   drawIterationTimes();
 }
 
@@ -230,6 +233,8 @@ function fillControls() {
     view.log = byId("log").checked;
     update();
   };
+  byId("links-controls").onsubmit = () => false;
+  fillSelect(byId("links-run"), linkRuns.map((run) => [run.name, run.name]), view.links, (value) => (view.links = value));
   byId("finder").hidden = allSeries.length <= most.series;
   byId("find").value = view.find;
   byId("find").oninput = () => {

@@ -84,6 +84,29 @@ TEST(HtmlReport, APageOfSixThousandRunsIsShortAndHasItsCurvesBesideIt) {
   EXPECT_FALSE(is_curves_file("mine.js"));
 }
 
+// With the longest series that the page takes: 50 runs of eight directions with 200 points each.
+TEST(HtmlReport, SeriesOfLinksAreTextAndShort) {
+  Json direction = {{"name", "</script>->b"}, {"drops", Json::array()}, {"caps", {{0, 100.0}}}};
+  for (int i = 0; i < 200; ++i) {
+    direction["rates"].push_back(98.76);
+    direction["queues"].push_back(123.4);
+  }
+  const Json history = {{"end_s", 60}, {"directions", std::vector(8, direction)}};
+  std::vector<Json> records;
+  LinkHistories links{.of_runs = {}, .left_out = 7};
+  for (std::size_t i = 0; i < 50; ++i) {
+    records.push_back(report_record("topk", 0, 20));
+    records.back()["run_id"] = fmt::format("{:016x}", i);
+    links.of_runs.emplace(i, history);
+  }
+  const std::string page =
+      html_report(make_report(records, {.curve = true, .origin = true}), "page.curves", links).html;
+  EXPECT_LT(page.size(), 1'500'000);
+  EXPECT_THAT(page,
+              AllOf(HasSubstr("id=\"links-49\">{\"directions\":[{"), HasSubstr("\"links_left_out\":7")));
+  EXPECT_THAT(page, AllOf(HasSubstr("\\u003c/script>->b"), Not(HasSubstr("\"</script>->b"))));
+}
+
 TEST(HtmlReport, AShortPageHasItsCurvesInItself) {
   const Page page = html_report(
       make_report(std::vector<Json>{report_record("dense", 0, 80)}, {.curve = true, .origin = true}), "c");

@@ -166,6 +166,46 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(path.count("L") + 1, 16, "evaluations after the start, which has no logarithm")
         self.assertNotIn("NaN", path)
 
+    def write_series(self, results: Path, run: int, *samples: dict[str, Any]) -> None:
+        head = {"directions": ["left->middle", "middle->left"], "period_s": 0.5}
+        lines = [head, {"at_s": 0.2, "iteration": 1}, *samples]
+        (results / f"{run:016x}" / "links.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+
+    def test_series_of_the_links_are_below_the_curves(self) -> None:
+        dense, fp16, topk = (reference_record(label) for label in ("dense", "fp16", "topk 0.1"))
+        results = self.records(dense, fp16, topk)
+        self.write_series(results, 1, {
+            "from_s": 0.0, "at_s": 0.5, "bytes": [6_000_000, 0], "max_queue_bytes": [90_000, 0], "drops": [1, 0]})
+        self.write_series(results, 2, {
+            "from_s": 0.0, "at_s": 1.0, "bytes": [1_000, 0], "max_queue_bytes": [0, 0], "drops": [0, 0]})
+        dom = self.open(self.page(results))
+        self.assertFalse(dom.one("section", id="links").hidden)
+        self.assertEqual([option.text for option in dom.one("select", id="links-run").all("option")], ["fp16", "topk 0.1"])
+        directions = dom.all("g", class_="direction")
+        self.assertEqual([each.one("text", class_="label").text for each in directions], ["left->middle", "middle->left"])
+        self.assertEqual([len(each.all("path", class_="lost")) for each in directions], [1, 0])
+        self.assertEqual(len(directions[0].all("path", class_="cap")), 1, "from the record's checks")
+        (rate,) = directions[0].all("path", class_="rate")
+        self.assertNotIn("NaN", rate.attributes["d"])
+        self.assertEqual([each.text for each in dom.one("figcaption", id="links-note").all("span")],
+                         ["rate (Mbit/s, left)", "cap", "longest queue (kB, right)", "lost frames"])
+        (without,) = (results / f"{0:016x}").glob("*")
+        self.assertEqual(without.name, "run.json")
+        other = self.open(self.page(results), "#links=topk+0.1")
+        self.assertEqual(other.all("path", class_="lost"), [])
+
+    def test_without_series_of_links_there_is_no_section_for_them(self) -> None:
+        self.assertTrue(self.open(self.page(RECORDS / "quickstart")).one("section", id="links").hidden)
+
+    def test_a_broken_series_is_left_out_of_the_page_and_named(self) -> None:
+        results = self.records(reference_record("dense"))
+        (results / f"{0:016x}" / "links.jsonl").write_text('{"something": "else"}\n')
+        page = self.folder / "page.html"
+        ended = subprocess.run([PROGRAM, "report", results, "--html", page], capture_output=True, text=True, check=False)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("left out of the page: ", ended.stderr)
+        self.assertIn("links.jsonl", ended.stderr)
+
     def test_the_address_says_what_is_shown(self) -> None:
         page = self.page(RECORDS / "quickstart")
         dom = self.open(page, "#y=test_loss&x=sent&log=0&hide=dense&hide=fp16")
