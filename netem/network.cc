@@ -79,9 +79,12 @@ void check_congestion_control(const Topology& topology) {
 void check_kernel(const Topology& topology, const Schedule& schedule) {
   check_backlog(topology);
   check_congestion_control(topology);
+  // Shapes that together use everything that a kernel may lack.
   std::optional<Direction> impaired;
-  const auto consider = [&impaired](const Direction& direction) {
+  std::map<Queueing, Direction> active;
+  const auto consider = [&](const Direction& direction) {
     if (direction.impairments.any()) impaired = direction;
+    if (direction.rate_bit_per_s && is_active(direction.queueing)) active[direction.queueing] = direction;
   };
   for (const Link& link : topology.links) {
     consider(link.forward);
@@ -89,9 +92,13 @@ void check_kernel(const Topology& topology, const Schedule& schedule) {
   }
   visit_states(topology, schedule,
                [&](const DirectedLink&, const Direction& direction, const Place&) { consider(direction); });
-  if (!impaired) return;
+  if (!impaired && active.empty()) return;
   const NetworkNamespace trial;
-  trial.run([&] { check_kernel_shapes(NetlinkSocket(), link_shape_of(*impaired)); });
+  trial.run([&] {
+    const NetlinkSocket socket;
+    if (impaired) check_kernel_shapes(socket, link_shape_of(*impaired));
+    for (const auto& [queueing, direction] : active) check_kernel_shapes(socket, link_shape_of(direction));
+  });
 }
 
 Network::Network(const Topology& topology, const Schedule& schedule, IdleCores idle_cores)

@@ -34,19 +34,31 @@ constexpr double enough_of_caps = 0.97;
 // A sleeping thread may wake up late by at most the length of the shortest burst.
 constexpr double latest_wake_up_s = 100e-6;
 
+std::string qdisc_remedy(const std::string& kind) {
+  return fmt::format(
+      "load it with \"sudo modprobe sch_{}\"; if there is no such module, install the distribution's extra "
+      "modules (linux-modules-extra-$(uname -r) on Ubuntu, kernel-modules-extra on Fedora) or boot a "
+      "kernel that has it, such as Debian's linux-image-amd64",
+      kind);
+}
+
 Finding examine_qdisc(const std::string& kind, bool needed, const std::string& use) {
   Finding finding{.name = "qdisc " + kind, .needed = needed};
   const auto obstacle = netem::obstacle_to_qdisc(kind);
   finding.ok = !obstacle;
   finding.found = "for " + use + (obstacle ? ": " + *obstacle : "");
-  if (obstacle) {
-    finding.remedy = fmt::format(
-        "load it with \"sudo modprobe sch_{}\"; if there is no such module, install the distribution's extra "
-        "modules (linux-modules-extra-$(uname -r) on Ubuntu, kernel-modules-extra on Fedora) or boot a "
-        "kernel that has it, such as Debian's linux-image-amd64",
-        kind);
-  }
+  if (obstacle) finding.remedy = qdisc_remedy(kind);
   return finding;
+}
+
+// Of the disciplines that drop or mark frames before the queue is full.
+Finding examine_active_queueing(netem::Queueing queueing) {
+  const std::string kind = netem::name_of(queueing);
+  const auto obstacle = netem::obstacle_to_active_queueing(queueing);
+  return {.name = "qdisc " + kind,
+          .ok = !obstacle,
+          .found = fmt::format("for \"queueing\": \"{}\"{}", kind, obstacle ? ": " + *obstacle : ""),
+          .remedy = qdisc_remedy(kind)};
 }
 
 Finding examine_fair_queueing() {
@@ -247,6 +259,9 @@ std::vector<Finding> examine_network(const netem::Topology& topology, netem::Idl
   out.push_back(examine_fair_queueing());
   out.push_back(examine_qdisc("netem", false, "delay, jitter, loss, duplication, reordering"));
   out.push_back(examine_qdisc("fq", false, "pacing per flow, which bbr prefers"));
+  for (const netem::Queueing queueing : netem::queueings) {
+    if (is_active(queueing)) out.push_back(examine_active_queueing(queueing));
+  }
   out.push_back(examine_congestion_controls());
   out.push_back(examine_wake_ups());
   std::ranges::move(examine_topology(topology, idle_cores), std::back_inserter(out));

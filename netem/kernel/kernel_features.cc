@@ -1,5 +1,6 @@
 #include "netem/kernel/kernel_features.hh"
 
+#include <functional>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include <sys/socket.h>
 
 #include "common/support/file_descriptor.hh"
+#include "netem/kernel/active_queue.hh"
 #include "netem/kernel/fair_queue.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/network_namespace.hh"
@@ -35,6 +37,16 @@ void fill(const std::string& kind, rtnl_qdisc* qdisc) {
   }
 }
 
+// Returns why the work fails in a temporary namespace; nullopt if it does not.
+std::optional<std::string> obstacle_to(const std::function<void()>& work) {
+  try {
+    NetworkNamespace().run(work);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::string> obstacle_to_qdisc(const std::string& kind) {
@@ -55,19 +67,23 @@ std::optional<std::string> obstacle_to_qdisc(const std::string& kind) {
 }
 
 std::optional<std::string> obstacle_to_fair_queueing() {
-  try {
-    NetworkNamespace().run([] {
-      put_fair_queue(NetlinkSocket(), Edit::add, "make a fair queue",
-                     {.ifindex = loopback_ifindex,
-                      .parent = TC_H_ROOT,
-                      .handle = TC_HANDLE(1, 0),
-                      .queue_bytes = 10000,
-                      .turn_bytes = 4000});
-    });
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return std::nullopt;
+  return obstacle_to([] {
+    put_fair_queue(NetlinkSocket(), Edit::add, "make a fair queue",
+                   {.ifindex = loopback_ifindex,
+                    .parent = TC_H_ROOT,
+                    .handle = TC_HANDLE(1, 0),
+                    .queue_bytes = 10000,
+                    .turn_bytes = 4000});
+  });
+}
+
+std::optional<std::string> obstacle_to_active_queueing(Queueing queueing) {
+  return obstacle_to([queueing] {
+    put_active_queue(
+        NetlinkSocket(), Edit::add, fmt::format("make a queue of {}", name_of(queueing)), loopback_ifindex,
+        TC_H_ROOT, TC_HANDLE(1, 0),
+        {.rate_bit_per_s = 100e6, .burst_bytes = 4000, .queue_bytes = 100'000, .queueing = queueing});
+  });
 }
 
 std::vector<std::string> usable_congestion_controls() {

@@ -26,12 +26,16 @@ OwnedQdisc new_byte_queue(int ifindex, std::uint32_t parent, std::uint32_t handl
 }
 
 void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const OwnedQdisc& qdisc) {
+  put(socket, edit, attempt, rtnl_tc_get_kind(TC_CAST(qdisc.get())),
+      build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(), request_flags(edit)));
+}
+
+void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const std::string& kind,
+         const OwnedMessage& request) {
   try {
-    socket.send(attempt,
-                build_message(attempt, rtnl_qdisc_build_add_request, qdisc.get(), request_flags(edit)));
+    socket.send(attempt, request);
   } catch (const NetlinkError& error) {
     if (edit != Edit::add || error.code() != -NLE_OBJ_NOTFOUND) throw;
-    const std::string kind = rtnl_tc_get_kind(TC_CAST(qdisc.get()));
     throw missing_module(attempt, kind + " qdisc", "sch_" + kind);
   }
 }

@@ -26,6 +26,8 @@ OwnedQdisc new_byte_queue(int ifindex, std::uint32_t parent, std::uint32_t handl
 
 // Sends the request. Throws Error naming the module to load if this kernel lacks the kind of qdisc.
 void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const OwnedQdisc& qdisc);
+void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const std::string& kind,
+         const OwnedMessage& request);
 
 // Returns that error: "shape left->middle: this kernel has no tbf qdisc (module sch_tbf); load ...".
 Error missing_module(const std::string& attempt, const std::string& what, const std::string& module);

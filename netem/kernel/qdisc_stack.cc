@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <optional>
 #include <string_view>
 
 #include <fmt/format.h>
@@ -13,10 +14,12 @@
 #include <netlink/route/tc.h>
 
 #include "common/support/units.hh"
+#include "netem/kernel/active_queue.hh"
 #include "netem/kernel/fair_queue.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/qdisc.hh"
 #include "netem/kernel/token_bucket.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -95,27 +98,48 @@ Impairments read_impairments(const OwnedQdisc& netem) {
           .reordering = from_kernel_share(value_or_zero(rtnl_netem_get_reorder_probability(netem.get())))};
 }
 
-LinkShape read_shape(const OwnedCache& cache, const ShapedDevice& device) {
-  const OwnedQdisc shaper = find(cache, device, shaper_handle);
+// Reads the discipline, the length and ECN of the queue into the shape. `active`: the device's active queue.
+void read_queue(const OwnedCache& cache, const ShapedDevice& device,
+                const std::optional<HeldActiveQueue>& active, LinkShape& out) {
+  if (active) {
+    out.queueing = active->settings.queueing;
+    out.queue_bytes = queue_bytes_of(active->settings);
+    out.ecn = active->settings.ecn;
+    return;
+  }
   const OwnedQdisc queue = find(cache, device, queue_handle);
   const bool fair = std::string_view(rtnl_tc_get_kind(TC_CAST(queue.get()))) == "htb";
   const OwnedQdisc first = fair ? find(cache, device, first_flow_queue_handle) : nullptr;
-  return {
+  out.queueing = fair ? Queueing::fair : Queueing::fifo;
+  out.queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(fair ? first.get() : queue.get()));
+}
+
+LinkShape read_shape(const OwnedCache& cache, const ShapedDevice& device,
+                     const std::optional<HeldActiveQueue>& active) {
+  const OwnedQdisc shaper = find(cache, device, shaper_handle);
+  LinkShape out{
       .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
       .burst_bytes = held_burst_bytes(shaper),
-      .queue_bytes = static_cast<double>(rtnl_qdisc_fifo_get_limit(fair ? first.get() : queue.get())),
-      .queueing = fair ? Queueing::fair : Queueing::fifo,
       .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{}};
+  read_queue(cache, device, active, out);
+  return out;
+}
+
+std::optional<HeldActiveQueue> read_active_queue(const NetlinkSocket& socket, const ShapedDevice& device) {
+  const auto queues = read_active_queues(socket, queue_handle);
+  const auto found = queues.find(device.ifindex);
+  return found == queues.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::string print(const LinkShape& shape) {
   const Impairments& also = shape.impairments;
   return fmt::format(
-      "rate {}, burst {}, {} queue {}, delay {}, jitter {}, loss {}, duplication {}, reordering {}",
+      "rate {}, burst {}, {} queue {}{}, delay {}, jitter {}, loss {}, duplication {}, reordering {}",
       format_quantity(Quantity::rate, shape.rate_bit_per_s),
       format_quantity(Quantity::size, shape.burst_bytes), name_of(shape.queueing),
-      format_quantity(Quantity::size, shape.queue_bytes), format_quantity(Quantity::duration, also.delay_s),
-      format_quantity(Quantity::duration, also.jitter_s), also.loss, also.duplication, also.reordering);
+      format_quantity(Quantity::size, shape.queue_bytes), shape.ecn ? " with ECN" : "",
+      format_quantity(Quantity::duration, also.delay_s), format_quantity(Quantity::duration, also.jitter_s),
+      also.loss, also.duplication, also.reordering);
 }
 
 double now_s() {
@@ -130,6 +154,11 @@ bool is_held(const Impairments& asked, const Impairments& held) {
          close(asked.reordering, held.reordering, 1 / whole_share);
 }
 
+// codel and fq_codel count packets.
+double queue_rounding_bytes(Queueing queueing) {
+  return queueing == Queueing::codel || queueing == Queueing::fq_codel ? full_frame_bytes : 1;
+}
+
 // Checks the values that netem counts in frames. They are not part of a shape but follow from it.
 void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, const LinkShape& asked) {
   const int limit = value_or_zero(rtnl_netem_get_limit(netem.get()));
@@ -139,6 +168,14 @@ void check_frame_counts(const OwnedQdisc& netem, const ShapedDevice& device, con
         "delay or disturb {}: asked for a limit of {} frames and a gap of {}, but the kernel holds {} and {}",
         device.name, frames_in_flight(asked), reordering_gap(asked.impairments), limit, gap));
   }
+}
+
+// Checks the settings that are not part of a shape but follow from it.
+void check_active_queue(const ActiveQueue& held, const ShapedDevice& device, const LinkShape& asked) {
+  const ActiveQueue wanted = active_queue_of(asked);
+  if (held == wanted) return;
+  throw Error(fmt::format("set the queue of {}: asked for {}, but the kernel holds {}", device.name,
+                          print(wanted), print(held)));
 }
 
 // Adds or changes a device's whole stack of qdiscs, and compares it with the shape asked for. A change also
@@ -159,6 +196,8 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
                     .handle = queue_handle,
                     .queue_bytes = asked.queue_bytes,
                     .turn_bytes = asked.burst_bytes});
+  } else if (is_active(asked.queueing)) {
+    put_active_queue(socket, edit, attempt, device.ifindex, inside(holder), queue_handle, asked);
   } else {
     // tbf has a queue like this one of its own, but hides it: only an explicit queue shows its drops.
     put(socket, edit, attempt,
@@ -166,12 +205,14 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
   }
 
   const OwnedCache cache = all_qdiscs(socket);
-  const LinkShape held = read_shape(cache, device);
+  const auto active = is_active(asked.queueing) ? read_active_queue(socket, device) : std::nullopt;
+  const LinkShape held = read_shape(cache, device, active);
   if (!is_held(asked, held)) {
     throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
                             print(held)));
   }
   check_credit(find(cache, device, shaper_handle), device.name, asked);
+  if (active) check_active_queue(active->settings, device, asked);
   if (device.impaired) check_frame_counts(find(cache, device, netem_handle), device, asked);
   return held;
 }
@@ -181,7 +222,8 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
 bool is_held(const LinkShape& asked, const LinkShape& held) {
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
          is_held_bucket(asked.burst_bytes, held.burst_bytes, catch_up_ratio * asked.rate_bit_per_s) &&
-         std::abs(held.queue_bytes - asked.queue_bytes) <= 1 && held.queueing == asked.queueing &&
+         std::abs(held.queue_bytes - asked.queue_bytes) <= queue_rounding_bytes(asked.queueing) &&
+         held.queueing == asked.queueing && held.ecn == asked.ecn &&
          is_held(asked.impairments, held.impairments);
 }
 

@@ -1,5 +1,5 @@
 // The shaper of one direction of a link in the kernel, at the sending device. It is a token bucket filter
-// (tbf), which holds a netem if the link has impairments, which holds a queue that counts bytes. So a frame
+// (tbf), which holds a netem if the link has impairments, which holds the queue. So a frame
 // is first delayed, then waits for its turn at the cap.
 #pragma once
 
@@ -24,7 +24,8 @@ struct ShapedDevice {
 void check_kernel_shapes(const NetlinkSocket& socket, const LinkShape& shape);
 
 // Returns true if the kernel holds the shape asked for, up to its rounding: rates to whole bytes per second,
-// bursts to at most two microseconds of the rate, delays to at most two microseconds, shares to 2^-32.
+// bursts to at most two microseconds of the rate, queues of codel and fq_codel to whole frames, delays to at
+// most two microseconds, shares to 2^-32.
 bool is_held(const LinkShape& asked, const LinkShape& held);
 
 // Shapes the device and returns the shape that the kernel holds. Throws Error if that is not the one asked

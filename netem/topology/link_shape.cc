@@ -35,6 +35,7 @@ Json to_json(const LinkShape& shape) {
               {"burst_bytes", shape.burst_bytes},
               {"queue_bytes", shape.queue_bytes},
               {"queueing", name_of(shape.queueing)}};
+  if (shape.ecn) out["ecn"] = true;
   const Impairments& also = shape.impairments;
   for (const auto& [key, value] : {std::pair{"delay_s", also.delay_s},
                                    {"jitter_s", also.jitter_s},

@@ -13,13 +13,14 @@ struct LinkShape {
   double burst_bytes = 0;
   double queue_bytes = 0;
   Queueing queueing = Queueing::fifo;
+  bool ecn = false;  // an active queue marks frames of flows that understand marks, instead of dropping them
   Impairments impairments = {};
 
   bool operator==(const LinkShape&) const = default;
 };
 
-// {"rate_bit_per_s", "burst_bytes", "queue_bytes", "queueing"}, and "delay_s", "jitter_s", "loss",
-// "duplication" and "reordering" unless they are 0.
+// {"rate_bit_per_s", "burst_bytes", "queue_bytes", "queueing"}, and "ecn" if true, and "delay_s", "jitter_s",
+// "loss", "duplication" and "reordering" unless they are 0.
 Json to_json(const LinkShape& shape);
 
 inline constexpr double min_burst_bytes = 4000;  // two full frames, and room for the next one's tokens

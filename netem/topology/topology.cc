@@ -30,8 +30,8 @@ void read_direction(JsonObject& object, Direction& out) {
   object.read("burst", out.burst_bytes, {.quantity = Quantity::size, .at_most = max_buffer_bytes});
   object.read("queue", out.queue_bytes, {.quantity = Quantity::size, .at_most = max_buffer_bytes});
   std::string queueing = name_of(out.queueing);
-  object.read("queueing", queueing, {.one_of = {name_of(Queueing::fifo), name_of(Queueing::fair)}});
-  out.queueing = queueing == name_of(Queueing::fair) ? Queueing::fair : Queueing::fifo;
+  object.read("queueing", queueing, {.one_of = queueing_names()});
+  out.queueing = queueing_of(queueing);
   object.read("delay", out.impairments.delay_s, delay);
   object.read("jitter", out.impairments.jitter_s, delay);
   object.read("loss", out.impairments.loss, share);
@@ -152,7 +152,29 @@ const char* name_of(TopologyKind kind) {
 }
 
 const char* name_of(Queueing queueing) {
-  return queueing == Queueing::fair ? "fair" : "fifo";
+  switch (queueing) {
+    case Queueing::fifo:
+      return "fifo";
+    case Queueing::fair:
+      return "fair";
+    case Queueing::codel:
+      return "codel";
+    case Queueing::fq_codel:
+      return "fq_codel";
+    case Queueing::red:
+      return "red";
+  }
+  return "fifo";
+}
+
+std::vector<std::string> queueing_names() {
+  std::vector<std::string> out;
+  for (const Queueing each : queueings) out.emplace_back(name_of(each));
+  return out;
+}
+
+Queueing queueing_of(std::string_view name) {
+  return *std::ranges::find_if(queueings, [name](Queueing each) { return name == name_of(each); });
 }
 
 Topology parse_topology(const Json& value, const Place& place) {

@@ -2,9 +2,11 @@
 // checks files, but does not touch the kernel.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/support/json_object.hh"
@@ -23,12 +25,27 @@ enum class Forwarding {
   routed,   // switches are routers with static shortest routes; links may form loops
 };
 
-// The order in which frames that wait for a link are sent.
+// The order in which frames that wait for a link are sent, and when they drop.
 enum class Queueing {
-  fifo,  // first come, first served, as in a plain switch
-  fair,  // flows in turn, each with its own queue
+  fifo,      // first come, first served, as in a plain switch; drops when full
+  fair,      // flows in turn, each with its own queue; drops when full
+  codel,     // as fifo, but drops or marks frames once they have waited too long for a while
+  fq_codel,  // flows in turn, each with its own codel
+  red,       // as fifo, but drops or marks more frames the longer the queue is on average
 };
+inline constexpr std::array queueings = {Queueing::fifo, Queueing::fair, Queueing::codel, Queueing::fq_codel,
+                                         Queueing::red};
+// Names of topology files; those of codel, fq_codel and red are the kernel's too.
 const char* name_of(Queueing queueing);
+std::vector<std::string> queueing_names();
+// Returns the discipline of this name, one of queueing_names().
+Queueing queueing_of(std::string_view name);
+
+// Returns true if the discipline drops or marks frames before the queue is full. These need a kernel that has
+// them.
+inline bool is_active(Queueing queueing) {
+  return queueing != Queueing::fifo && queueing != Queueing::fair;
+}
 
 // What a direction of a link does to frames, apart from capping their rate.
 struct Impairments {
