@@ -25,6 +25,7 @@ std::vector<Host> make_hosts(const Topology& topology) {
       hosts.push_back({.name = topology.hosts[i], .address = "127.0.0.1"});
     } else {
       hosts.push_back({topology.hosts[i], host_address(i), NetworkNamespace()});
+      if (has_ecn(topology)) hosts.back().network_namespace->negotiate_ecn();
     }
   }
   return hosts;

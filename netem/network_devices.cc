@@ -158,7 +158,7 @@ void Network::Devices::add_link(const Link& link) {
 
 std::size_t Network::Devices::shape(const std::string& from, const std::string& to, const End& sender,
                                     const LinkShape& asked, bool impaired) {
-  const ShapedDevice device{direction_name(from, to), sender.endpoint.ifindex, impaired};
+  const ShapedDevice device{direction_name(from, to), sender.endpoint.ifindex, impaired, asked.ecn};
   Readings& readings = readings_[sender.socket];
   readings.devices.push_back(device);
   readings.order.push_back(shaping_.size());

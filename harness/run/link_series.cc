@@ -74,24 +74,29 @@ void LinkSeries::end(const Reading& last) {
 void LinkSeries::write(const Reading& reading) {
   Json bytes = Json::array();
   Json drops = Json::array();
+  Json marks = Json::array();
   for (std::size_t i = 0; i < reading.size(); ++i) {
     bytes.push_back(increase(written_[i].bytes, reading[i].bytes));
     drops.push_back(increase(written_[i].drops, reading[i].drops));
+    marks.push_back(increase(written_[i].marks.value_or(0), reading[i].marks.value_or(0)));
   }
   Json queues = max_queue_bytes_;
   const double from_s = written_.front().time_s;
   written_ = reading;
   std::ranges::fill(max_queue_bytes_, 0);
   // Of a pause, only the first sample is written.
-  const bool idle = all_zero(bytes) && all_zero(drops) && all_zero(queues);
+  const bool idle = all_zero(bytes) && all_zero(drops) && all_zero(marks) && all_zero(queues);
   const bool continues = idle && is_idle_;
   is_idle_ = idle;
   if (continues) return;
-  write_line({{"from_s", rounded_s(from_s - begin_s_)},
-              {"at_s", rounded_s(reading.front().time_s - begin_s_)},
-              {"bytes", std::move(bytes)},
-              {"max_queue_bytes", std::move(queues)},
-              {"drops", std::move(drops)}});
+  Json sample = {{"from_s", rounded_s(from_s - begin_s_)},
+                 {"at_s", rounded_s(reading.front().time_s - begin_s_)},
+                 {"bytes", std::move(bytes)},
+                 {"max_queue_bytes", std::move(queues)},
+                 {"drops", std::move(drops)}};
+  if (std::ranges::any_of(reading, [](const auto& direction) { return direction.marks.has_value(); }))
+    sample["marks"] = std::move(marks);
+  write_line(sample);
 }
 
 void LinkSeries::write_line(const Json& line) const {

@@ -68,6 +68,15 @@ void NetworkNamespace::forward_packets() const {
   });
 }
 
+void NetworkNamespace::negotiate_ecn() const {
+  run([] {
+    const std::string ecn = settings + "ipv4/tcp_ecn";
+    write_all(FileDescriptor::open(ecn, O_WRONLY), "1", "write " + ecn);
+    if (const std::string held = read_file(ecn); held != "1\n")
+      throw Error("write " + ecn + ": asked for 1, but the kernel holds " + held);
+  });
+}
+
 void NetworkNamespace::run(const std::function<void()>& work) const {
   in_thread([&] {
     enter();

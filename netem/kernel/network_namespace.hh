@@ -20,6 +20,9 @@ class NetworkNamespace {
   // Lets the namespace forward packets for other hosts, by its routes.
   void forward_packets() const;
 
+  // Lets the namespace's TCP connections ask for ECN, and reads that back. By default they only agree to it.
+  void negotiate_ecn() const;
+
   int fd() const { return fd_.get(); }
 
   // Moves the calling thread into the namespace.

@@ -247,6 +247,9 @@ std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
   const double before_s = now_s();
   const OwnedCache cache = all_qdiscs(socket);
   const double after_s = now_s();
+  // Not part of the reading above: libnl drops these counters.
+  std::map<int, HeldActiveQueue> marking;
+  if (std::ranges::any_of(devices, &ShapedDevice::ecn)) marking = read_active_queues(socket, queue_handle);
   std::vector<LinkCounters> out;
   for (const ShapedDevice& device : devices) {
     const OwnedQdisc shaper = find(cache, device, shaper_handle);
@@ -270,6 +273,7 @@ std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
                    .drops = count(shaper, RTNL_TC_DROPS),
                    .full_queue_drops = full_queue_drops,
                    .lost_on_purpose = lost,
+                   .marks = device.ecn ? std::optional(marking[device.ifindex].marks) : std::nullopt,
                    .backlog_bytes = waiting,
                    .time_s = (before_s + after_s) / 2,
                    .time_uncertainty_s = (after_s - before_s) / 2});

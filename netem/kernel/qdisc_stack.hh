@@ -17,6 +17,7 @@ struct ShapedDevice {
   std::string name;  // "left->middle"
   int ifindex = 0;
   bool impaired = false;  // has a netem: its shape has impairments, or will have
+  bool ecn = false;       // its queue marks frames
 };
 
 // Throws Error naming the modules to load if the kernel lacks a queueing discipline that the shape needs.

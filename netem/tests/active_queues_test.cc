@@ -1,11 +1,17 @@
 // Tests links whose queues drop or mark frames before they are full. They skip if the kernel lacks the
 // discipline; in_debian_kernel.sh runs them on one that has all.
 #include <algorithm>
+#include <chrono>
+#include <string>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/tcp.h>
 
+#include "netem/kernel/kernel_features.hh"
 #include "netem/network.hh"
+#include "netem/tests/flow.hh"
 #include "netem/topology/tests/topologies.hh"
 
 namespace thinpipe::netem {
@@ -18,6 +24,46 @@ Topology three_switch_with(Queueing queueing) {
     if (link.bottleneck) link.forward.queueing = link.backward.queueing = queueing;
   }
   return topology;
+}
+
+using namespace std::chrono_literals;
+
+// What a TCP connection and the queue that it fills did.
+struct Filled {
+  std::uint32_t retransmissions = 0;
+  std::uint64_t drops = 0;
+  std::optional<std::uint64_t> marks;
+  bool negotiated = false;
+  std::size_t received = 0;
+};
+
+// Returns two hosts behind a router, whose link to b is slow. Queues of routed networks fill. They are long
+// enough for a connection's slow start.
+Topology routed_pair(Queueing queueing, bool ecn) {
+  Json slow = {{"between", {"r", "b"}}, {"rate", "10 Mbit/s"}, {"queueing", name_of(queueing)}, {"ecn", ecn}};
+  slow["queue"] = queueing == Queueing::red ? "400 kB" : "1 MB";
+  return parse_topology({{"name", "pair"},
+                         {"switches", {"r"}},
+                         {"hosts", {"a", "b"}},
+                         {"forwarding", "routed"},
+                         {"links", {{{"between", {"a", "r"}}}, slow}}},
+                        {"pair", ""});
+}
+
+Filled fill(const Topology& topology) {
+  const Network network(topology);
+  const Flow flow(network.host("a"), network.host("b"));
+  std::this_thread::sleep_for(5s);
+  tcp_info info{};
+  socklen_t length = sizeof info;
+  system_call("read TCP_INFO", ::getsockopt(flow.client(), IPPROTO_TCP, TCP_INFO, &info, &length));
+  const LinkCounters counters = network.counters().at(0);
+  EXPECT_EQ(counters.name, "r->b");
+  return {.retransmissions = info.tcpi_total_retrans,
+          .drops = counters.drops,
+          .marks = counters.marks,
+          .negotiated = (info.tcpi_options & TCPI_OPT_ECN) != 0,
+          .received = flow.received()};
 }
 
 class ActiveQueueingTest : public testing::TestWithParam<Queueing> {
@@ -49,6 +95,38 @@ TEST_P(ActiveQueueingTest, TheKernelHoldsEachShapeThatWasAsked) {
       EXPECT_EQ(held.ecn, ecn);
       EXPECT_NEAR(held.queue_bytes, asked.queue_bytes, GetParam() == Queueing::red ? 1 : 1514);
     }
+  }
+}
+
+TEST_P(ActiveQueueingTest, FramesAreMarkedInsteadOfDropped) {
+  const Filled filled = fill(routed_pair(GetParam(), true));
+  EXPECT_TRUE(filled.negotiated);
+  EXPECT_GT(filled.marks.value(), 0U);
+  EXPECT_EQ(filled.drops, 0U);
+  EXPECT_EQ(filled.retransmissions, 0U);
+  EXPECT_GT(filled.received, 1'000'000U);
+}
+
+TEST_P(ActiveQueueingTest, WithoutEcnFramesAreDropped) {
+  const Filled filled = fill(routed_pair(GetParam(), false));
+  EXPECT_FALSE(filled.negotiated);
+  EXPECT_EQ(filled.marks, std::nullopt);
+  EXPECT_GT(filled.drops, 0U);
+  EXPECT_GT(filled.retransmissions, 0U);
+  EXPECT_GT(filled.received, 1'000'000U);
+}
+
+TEST_P(ActiveQueueingTest, DctcpIsMarkedToo) {
+  const std::vector<std::string> usable = usable_congestion_controls();
+  if (std::ranges::find(usable, "dctcp") == usable.end()) GTEST_SKIP() << "this kernel has no tcp_dctcp";
+  Topology topology = routed_pair(GetParam(), true);
+  set_congestion_control(topology, "dctcp", {"test", ""});
+  const Filled filled = fill(topology);
+  EXPECT_TRUE(filled.negotiated);
+  EXPECT_GT(filled.marks.value(), 0U);
+  // Not with red: its average follows so late that the slow start fills the queue.
+  if (GetParam() != Queueing::red) {
+    EXPECT_EQ(filled.retransmissions, 0U);
   }
 }
 

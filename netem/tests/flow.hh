@@ -35,6 +35,7 @@ class Flow {
   Flow(const Flow&) = delete;
   Flow& operator=(const Flow&) = delete;
 
+  int client() const { return connection_.client.get(); }
   std::size_t received() const { return received_; }
   bool ended() const { return ended_; }
 

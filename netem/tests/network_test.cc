@@ -175,6 +175,11 @@ TEST(NetworkTest, HostsHaveIpv6OffAndFixedNeighbours) {
   EXPECT_EQ(in_host(host, "grep -c '0x6 *02:00:0a:4d:00' /proc/net/arp"), "7\n");
 }
 
+TEST(NetworkTest, HostsOnlyAgreeToEcnUnlessALinkMarksFrames) {
+  const Network network(three_switch());
+  EXPECT_EQ(in_host(network.host("w4"), "cat /proc/sys/net/ipv4/tcp_ecn"), "2\n");
+}
+
 TEST(NeighboursTest, ARequestThatTheKernelRefusesIsNotLostInTheCrowd) {
   const NetworkNamespace place;
   place.run([] {

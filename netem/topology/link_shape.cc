@@ -23,6 +23,7 @@ LinkShape link_shape_of(const Direction& direction) {
           .burst_bytes = direction.burst_bytes.value_or(std::max(min_burst_bytes, 100e-6 * bytes_per_s)),
           .queue_bytes = direction.queue_bytes.value_or(std::max(min_queue_bytes, 10e-3 * bytes_per_s)),
           .queueing = direction.queueing,
+          .ecn = direction.ecn,
           .impairments = direction.impairments};
 }
 

@@ -32,6 +32,7 @@ void read_direction(JsonObject& object, Direction& out) {
   std::string queueing = name_of(out.queueing);
   object.read("queueing", queueing, {.one_of = queueing_names()});
   out.queueing = queueing_of(queueing);
+  object.read("ecn", out.ecn);
   object.read("delay", out.impairments.delay_s, delay);
   object.read("jitter", out.impairments.jitter_s, delay);
   object.read("loss", out.impairments.loss, share);
@@ -112,6 +113,7 @@ Json to_json(const Direction& direction) {
          {"burst", format_quantity(Quantity::size, shape.burst_bytes)},
          {"queue", format_quantity(Quantity::size, shape.queue_bytes)},
          {"queueing", name_of(shape.queueing)}};
+  if (shape.ecn) out["ecn"] = true;
   const Impairments& asked = direction.impairments;
   for (const auto& [key, value_s] : {std::pair{"delay", asked.delay_s}, {"jitter", asked.jitter_s}}) {
     if (value_s > 0) out[key] = format_quantity(Quantity::duration, value_s);
@@ -175,6 +177,11 @@ std::vector<std::string> queueing_names() {
 
 Queueing queueing_of(std::string_view name) {
   return *std::ranges::find_if(queueings, [name](Queueing each) { return name == name_of(each); });
+}
+
+bool has_ecn(const Topology& topology) {
+  return std::ranges::any_of(topology.links,
+                             [](const Link& link) { return link.forward.ecn || link.backward.ecn; });
 }
 
 Topology parse_topology(const Json& value, const Place& place) {

@@ -65,7 +65,8 @@ struct Direction {
   std::optional<double> burst_bytes = {};     // may pass at once after idling; nullopt: follows from the rate
   std::optional<double> queue_bytes = {};     // may wait before frames drop; nullopt: follows from the rate
   Queueing queueing = Queueing::fifo;         // if fair, queue_bytes is per flow; needs a rate
-  Impairments impairments = {};               // need a rate
+  bool ecn = false;              // an active queue marks frames, if it can, instead of dropping them
+  Impairments impairments = {};  // need a rate
 
   bool operator==(const Direction&) const = default;
 };
@@ -106,6 +107,9 @@ struct Topology {
 
   bool is_emulated() const { return kind == TopologyKind::network; }
 };
+
+// Returns true if the queue of any direction marks frames.
+bool has_ecn(const Topology& topology);
 
 // A node's name becomes part of a device's name ("left.12"), which the kernel limits to 15 characters.
 inline constexpr std::size_t max_node_name_bytes = 10;

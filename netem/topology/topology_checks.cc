@@ -140,6 +140,7 @@ void check_direction(const Direction& direction, const Place& place) {
     for (const auto& [key, given] : {std::pair{"burst", direction.burst_bytes.has_value()},
                                      {"queue", direction.queue_bytes.has_value()},
                                      {"queueing", direction.queueing != Queueing::fifo},
+                                     {"ecn", direction.ecn},
                                      {"delay", asked.delay_s > 0},
                                      {"jitter", asked.jitter_s > 0},
                                      {"loss", asked.loss > 0},
@@ -152,6 +153,13 @@ void check_direction(const Direction& direction, const Place& place) {
     return;
   }
   check_shape(link_shape_of(direction), place);
+  if (direction.ecn && !is_active(direction.queueing)) {
+    throw InputError(
+        place / "ecn",
+        fmt::format("needs a queue that marks frames, but \"{}\" drops them when it is full; set "
+                    "\"queueing\" to \"codel\", \"fq_codel\" or \"red\", or remove it",
+                    name_of(direction.queueing)));
+  }
   if (asked.jitter_s > asked.delay_s) {
     throw InputError(place / "jitter", fmt::format("must be at most the delay of {}, but is {}",
                                                    format_quantity(Quantity::duration, asked.delay_s),

@@ -63,6 +63,20 @@ TEST_F(LinkSeriesTest, SamplesHaveTheBytesAndTheLongestQueueOfTheirTime) {
                                            {"drops", {0, 0}}})));
 }
 
+TEST_F(LinkSeriesTest, SamplesHaveMarksIfAQueueMarksFrames) {
+  const auto marked = [](double time_s, std::uint64_t marks) {
+    std::vector<netem::LinkCounters> out = reading(time_s, 0);
+    out[1].marks = marks;
+    return out;
+  };
+  LinkSeries series(file_, 10, marked(100, 7));
+  series.add(marked(100.1, 7));
+  series.add(marked(100.2, 10));
+  ASSERT_EQ(samples().size(), 2U);
+  EXPECT_EQ(samples()[0].at("marks"), Json({0, 0}));
+  EXPECT_EQ(samples()[1].at("marks"), Json({0, 3})) << "no pause, although no bytes left";
+}
+
 TEST_F(LinkSeriesTest, ThereAreAsManySamplesAsWereAskedFor) {
   LinkSeries series(file_, 100, reading(0, 0));
   for (std::uint64_t i = 1; i <= 250; ++i) series.add(reading(0.004 * static_cast<double>(i), 1000 * i));

@@ -50,6 +50,19 @@ TEST(TopologyRefusals, OfCongestionControls) {
       "/congestion_control", "works only over an emulated network");
 }
 
+TEST(TopologyRefusals, OfMarksByQueuesThatCannotMark) {
+  for (const char* const queueing : {"fifo", "fair"}) {
+    expect_refusal(spoiled([&](Json& t) {
+                     t["links"][2]["queueing"] = queueing;
+                     t["links"][2]["ecn"] = true;
+                   }),
+                   "/links/2/ecn", "set \"queueing\" to \"codel\", \"fq_codel\" or \"red\"");
+  }
+  expect_refusal(spoiled([](Json& t) { t["links"][1]["ecn"] = true; }), "/links/1/ecn",
+                 "needs a \"rate\" beside it");
+  expect_refusal_of_form(spoiled([](Json& t) { t["links"][2]["ecn"] = "yes"; }), "/links/2/ecn", "");
+}
+
 TEST(TopologyRefusals, OfGroupsAndRanges) {
   const auto with_hosts = [](const Json& hosts) { return spoiled([&](Json& t) { t["hosts"] = hosts; }); };
   expect_refusal_of_form(with_hosts({{"a", 1}, {"b", 1}}), "/hosts", "write a list of groups");

@@ -123,6 +123,18 @@ TEST(TopologyTest, NormalFormFillsTheShape) {
                                       {"queueing", "fair"}}));
 }
 
+TEST(TopologyTest, EcnIsKeptIfItIsOn) {
+  Json text = two_switches();
+  text["links"][2]["queueing"] = "red";
+  EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""}))["links"][3].contains("ecn"));
+  EXPECT_FALSE(has_ecn(parse_topology(text, {"t.json", ""})));
+  text["links"][2]["backward"] = {{"ecn", true}};
+  const Json normal = to_json(parse_topology(text, {"t.json", ""}));
+  EXPECT_EQ(normal["links"][3]["backward"]["ecn"], true);
+  EXPECT_FALSE(normal["links"][3]["forward"].contains("ecn"));
+  EXPECT_TRUE(has_ecn(parse_topology(normal, {"t.json", ""})));
+}
+
 TEST(TopologyTest, ACongestionControlIsKeptUnlessItIsTheDefault) {
   Json text = parse_json_file(folder + "three-switch.json");
   EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""})).contains("congestion_control"));
