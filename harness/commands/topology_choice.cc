@@ -2,47 +2,69 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
 #include "common/support/nearest.hh"
+#include "common/support/options.hh"
 #include "harness/experiment/bundled_files.hh"
 #include "harness/plan/controller_options.hh"
 
 namespace thinpipe {
 namespace {
 
-const std::string bottleneck_rate = "bottleneck.rate";
-const std::string bottleneck_burst = "bottleneck.burst";
+const std::string prefix = "bottleneck.";
 
 struct Override {
   Place place;
-  std::string path;
+  std::string key;  // of BottleneckOptions
   std::string value;
 };
+
+std::vector<std::string> override_paths() {
+  std::vector<std::string> out;
+  for (const Json& entry : describe_options<BottleneckOptions>())
+    out.push_back(prefix + entry.at("key").get<std::string>());
+  return out;
+}
 
 Override parse_assignment(const std::string& assignment) {
   const Place place{"--set " + assignment, ""};
   const std::size_t equals = assignment.find('=');
   if (equals == std::string::npos) throw InputError(place, "must be written path=value");
   const std::string path = assignment.substr(0, equals);
-  if (path != bottleneck_rate && path != bottleneck_burst) {
-    throw InputError(place, fmt::format("unknown path \"{}\"{}", path,
-                                        suggestion(path, {bottleneck_rate, bottleneck_burst})));
-  }
-  return {place, path, assignment.substr(equals + 1)};
+  const std::vector<std::string> paths = override_paths();
+  if (std::ranges::find(paths, path) == paths.end())
+    throw InputError(place, fmt::format("unknown path \"{}\"{}", path, suggestion(path, paths)));
+  return {place, path.substr(prefix.size()), assignment.substr(equals + 1)};
 }
 
-void apply(const Override& change, netem::Topology& topology) {
+// Returns the value as JSON: text, except true and false.
+Json to_json(const std::string& value) {
+  return value == "true" || value == "false" ? Json(value == "true") : Json(value);
+}
+
+// Applies all of them. Bursts and queues are times at the rate, so the rate comes first; a discipline and its
+// marks are checked together.
+void apply(const std::vector<Override>& changes, netem::Topology& topology) {
   BottleneckOptions options;
-  if (change.path == bottleneck_rate) {
-    read_field("rate", change.value, change.place, options);
-    netem::set_bottleneck_rate(topology, options.rate_bit_per_s, change.place);
-  } else {
-    read_field("burst", change.value, change.place, options);
-    netem::set_bottleneck_burst(topology, options.burst_s.value(), change.place);
+  std::map<std::string, Place> places;
+  for (const Override& change : changes) {
+    read_field(change.key, to_json(change.value), change.place, options);
+    places.insert_or_assign(change.key, change.place);
+  }
+  if (places.contains("rate"))
+    netem::set_bottleneck_rate(topology, options.rate_bit_per_s, places.at("rate"));
+  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, places.at("burst"));
+  if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, places.at("queue"));
+  if (options.has_queueing()) {
+    const auto queueing =
+        options.queueing ? std::optional(netem::queueing_of(*options.queueing)) : std::nullopt;
+    netem::set_bottleneck_queueing(topology, queueing, options.ecn,
+                                   places.at(options.ecn ? "ecn" : "queueing"));
   }
 }
 
@@ -73,7 +95,8 @@ void TopologyChoice::add_to(CLI::App& command) {
   command
       .add_option(
           "--set", overrides,
-          "Change the bottlenecks' cap, as in 'bottleneck.rate=1 Gbit/s', or their burst, as in 'bottleneck.burst=150 us'")
+          "Change the bottlenecks: 'bottleneck.rate=1 Gbit/s', 'bottleneck.burst=150 us', 'bottleneck.queue=10 ms', "
+          "'bottleneck.queueing=red', 'bottleneck.ecn=true'")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   add_idle_cores(command, idle_cores);
@@ -88,10 +111,7 @@ netem::Topology TopologyChoice::load() const {
   }
   std::vector<Override> changes;
   for (const std::string& assignment : overrides) changes.push_back(parse_assignment(assignment));
-  // A burst is a time at the rate, so rates come first.
-  std::stable_partition(changes.begin(), changes.end(),
-                        [](const Override& each) { return each.path == bottleneck_rate; });
-  for (const Override& change : changes) apply(change, topology);
+  apply(changes, topology);
   return topology;
 }
 

@@ -31,6 +31,10 @@ struct BottleneckOptions {
   double rate_bit_per_s = 0;
   std::optional<double> burst_s;
   std::optional<double> queue_s;
+  std::optional<std::string> queueing;
+  std::optional<bool> ecn;
+
+  bool has_queueing() const { return queueing || ecn; }
 
   void visit(auto& field) {
     field("rate", rate_bit_per_s,
@@ -50,6 +54,14 @@ struct BottleneckOptions {
                          "frames; null: the topology's",
                .quantity = Quantity::duration,
                .above = 0});
+    field("queueing", queueing,
+          Rule{.effect = "order in which waiting frames are sent, and when they drop: fifo: first in, first "
+                         "out; fair: flows take turns; codel, fq_codel, red: queues that keep themselves "
+                         "short, if the kernel has them; null: the topology's",
+               .one_of = netem::queueing_names()});
+    field("ecn", ecn,
+          Rule{.effect = "whether queues of codel, fq_codel and red mark frames instead of dropping them; "
+                         "null: the topology's"});
   }
 };
 

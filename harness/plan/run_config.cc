@@ -52,6 +52,11 @@ void apply_bottleneck(netem::Topology& topology, const BottleneckOptions& option
   netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place / "rate");
   if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
   if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, place / "queue");
+  if (options.has_queueing()) {
+    const auto queueing =
+        options.queueing ? std::optional(netem::queueing_of(*options.queueing)) : std::nullopt;
+    netem::set_bottleneck_queueing(topology, queueing, options.ecn, place);
+  }
 }
 
 // Reads the changes of the network during the run. Adds them to the configuration only if there are any, so
@@ -345,9 +350,14 @@ void read_replay_part(const Given& given, Topologies& topologies, Setting& setti
        {"network_events", "rate_trace", "cross_traffic", "worker_events", "on_worker_failure"}) {
     given.refuse(key, "works only in mode \"live\": a replay repeats only samples of the steps");
   }
-  if (run.mode == Mode::simulate)
-    given.refuse("congestion_control",
-                 "has no effect in mode \"simulate\", whose flows share links evenly; remove it");
+  if (run.mode == Mode::simulate) {
+    constexpr const char* why =
+        "has no effect in mode \"simulate\", whose flows share links evenly; remove it";
+    given.refuse("congestion_control", why);
+    const auto& bottleneck = given.options.bottleneck;
+    if (bottleneck && bottleneck->queueing) throw InputError(given.place_of("bottleneck") / "queueing", why);
+    if (bottleneck && bottleneck->ecn) throw InputError(given.place_of("bottleneck") / "ecn", why);
+  }
   read_network_part(given, topologies, setting, run);
   read_profile(given, topologies.folder(), setting, run);
   if (run.mode == Mode::replay) given.refuse("machine", machine_refusal);

@@ -126,16 +126,23 @@ Json to_json(const Direction& direction) {
   return out;
 }
 
-// Changes each direction of a bottleneck that has a cap, and checks it.
+// Changes each direction of a bottleneck that has a cap, and checks it. Throws InputError if there is none.
 void for_each_bottleneck(Topology& topology, const Place& place,
                          const std::function<void(Direction& direction)>& change) {
+  bool found = false;
   for (Link& link : topology.links) {
     if (!link.bottleneck) continue;
+    found = true;
     for (Direction* direction : {&link.forward, &link.backward}) {
       if (!direction->rate_bit_per_s) continue;
       change(*direction);
       check_direction(*direction, place);
     }
+  }
+  if (!found) {
+    throw InputError(place, fmt::format("the topology {} has no bottleneck that this could change; mark a "
+                                        "link with \"bottleneck\": true",
+                                        topology.name));
   }
 }
 
@@ -271,22 +278,8 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
                                         format_quantity(Quantity::rate, max_rate_bit_per_s),
                                         format_quantity(Quantity::rate, rate_bit_per_s)));
   }
-  bool found = false;
-  for (Link& link : topology.links) {
-    if (!link.bottleneck) continue;
-    found = true;
-    for (Direction* direction : {&link.forward, &link.backward}) {
-      if (!direction->rate_bit_per_s) continue;
-      direction->rate_bit_per_s = rate_bit_per_s;
-      check_direction(*direction, place);
-    }
-  }
-  if (!found) {
-    throw InputError(
-        place, fmt::format("the topology {} has no bottleneck whose rate this could set; mark a link with "
-                           "\"bottleneck\": true",
-                           topology.name));
-  }
+  for_each_bottleneck(topology, place,
+                      [rate_bit_per_s](Direction& direction) { direction.rate_bit_per_s = rate_bit_per_s; });
 }
 
 void set_congestion_control(Topology& topology, const std::string& name, const Place& place) {
@@ -315,6 +308,14 @@ void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place
 void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place) {
   for_each_bottleneck(topology, place, [queue_s](Direction& direction) {
     direction.queue_bytes = std::max(min_queue_bytes, queue_s * *direction.rate_bit_per_s / 8);
+  });
+}
+
+void set_bottleneck_queueing(Topology& topology, std::optional<Queueing> queueing, std::optional<bool> ecn,
+                             const Place& place) {
+  for_each_bottleneck(topology, place, [&](Direction& direction) {
+    direction.queueing = queueing.value_or(direction.queueing);
+    direction.ecn = ecn.value_or(direction.ecn);
   });
 }
 

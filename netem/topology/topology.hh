@@ -147,4 +147,10 @@ void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place
 // Likewise sets the queue, at least to min_queue_bytes. If the queue is fair, each flow has one of this length.
 void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place);
 
+// Likewise sets the discipline of the queue and whether it marks frames; nullopt keeps the topology's. Throws
+// InputError at `place` (of the object with both) if the result marks frames with a discipline that cannot, or
+// if the topology has no bottleneck.
+void set_bottleneck_queueing(Topology& topology, std::optional<Queueing> queueing, std::optional<bool> ecn,
+                             const Place& place);
+
 }  // namespace thinpipe::netem

@@ -116,6 +116,31 @@ TEST(PlanRuns, ABottlenecksQueueIsATimeAtItsCap) {
   EXPECT_EQ(queue("100 Mbit/s", "null"), "125 kB");
 }
 
+TEST(PlanRuns, ABottlenecksDisciplineAndItsMarksCanBeSwept) {
+  const auto runs = plan(R"({"base": {"bottleneck": {"rate": "100 Mbit/s"}},
+      "sweep": {"bottleneck.queueing": ["red", null], "bottleneck.ecn": [false, null]}})");
+  ASSERT_EQ(runs.size(), 2U) << "null and false are the same here";
+  const auto link = [&](std::size_t run) {
+    return whole_config(runs[run]).at("topology").at("links").back();
+  };
+  EXPECT_EQ(link(0).at("queueing"), "red");
+  EXPECT_EQ(link(1).at("queueing"), "fair") << "the topology's";
+  const auto marking =
+      plan(R"({"base": {"bottleneck": {"rate": "1 Gbit/s", "queueing": "red", "ecn": true}}})");
+  EXPECT_EQ(whole_config(marking[0]).at("topology").at("links").back().at("ecn"), true);
+  EXPECT_EQ(whole_config(marking[0]).at("bottleneck"), Json({{"rate", "1 Gbit/s"}}));
+  const auto refused = [](const char* members) {
+    return failure(
+        fmt::format(R"({{"base": {{"bottleneck": {{"rate": "1 Gbit/s", {}}}}}}})", members).c_str());
+  };
+  EXPECT_THAT(refused(R"("ecn": true)"),
+              HasSubstr("e.json at /base/bottleneck/ecn: needs a queue that marks frames, but \"fair\""));
+  EXPECT_THAT(refused(R"("queueing": "rde")"), HasSubstr("e.json at /base/bottleneck/queueing: "));
+  EXPECT_THAT(
+      failure(R"({"base": {"mode": "simulate", "bottleneck": {"rate": "1 Gbit/s", "queueing": "fifo"}}})"),
+      HasSubstr("e.json at /base/bottleneck/queueing: has no effect"));
+}
+
 TEST(PlanRuns, ACongestionControlIsPartOfTheNetwork) {
   const auto planned = [](const Json& base) { return plan(Json{{"base", base}}.dump().c_str()).at(0); };
   const auto reno = planned({{"congestion_control", "reno"}});

@@ -24,11 +24,14 @@ std::string slow_pair(const Program& program) {
 TEST(VerifyCommand, TellsAskedFromMeasuredAndItsExitCodeIsTheVerdict) {
   const Program program;
   const auto ended = program.run({"verify", slow_pair(program), "--set", "bottleneck.burst=1 ms", "--set",
-                                  "bottleneck.rate=50 Mbit/s", "--quick", "--json"});
+                                  "bottleneck.rate=50 Mbit/s", "--set", "bottleneck.queue=20 ms", "--set",
+                                  "bottleneck.queueing=fair", "--quick", "--json"});
   const Json answer = Json::parse(ended.output);
   EXPECT_EQ(ended.status.code, answer.at("verdict") == "as specified" ? 0 : 1) << ended.output;
   EXPECT_EQ(answer.at("topology").at("links").at(0).at("rate"), "50 Mbit/s");
   EXPECT_EQ(answer.at("topology").at("links").at(0).at("burst"), "6.25 kB");
+  EXPECT_EQ(answer.at("topology").at("links").at(0).at("queue"), "125 kB");
+  EXPECT_EQ(answer.at("topology").at("links").at(0).at("queueing"), "fair");
   EXPECT_TRUE(answer.at("machine").contains("kernel"));
   bool measured = false;
   for (const Json& one : answer.at("measurements")) {
@@ -59,6 +62,11 @@ TEST(VerifyCommand, WrongInputIsAnsweredFirst) {
   EXPECT_THAT(loopback.errors, HasSubstr("has no virtual network"));
   EXPECT_THAT(program.run({"verify", "cluster-4"}).errors, HasSubstr("is of kind \"cluster\""));
   EXPECT_EQ(program.run({"verify", "no/such.json"}).status.code, 2);
+  const auto unmarked = program.run({"verify", "three-switch", "--set", "bottleneck.ecn=true"});
+  EXPECT_EQ(unmarked.status.code, 2);
+  EXPECT_THAT(unmarked.errors, HasSubstr("needs a queue that marks frames, but \"fair\" drops them"));
+  EXPECT_THAT(program.run({"verify", "three-switch", "--set", "bottleneck.queueing=rde"}).errors,
+              HasSubstr("\"red\""));
   EXPECT_THAT(program.run({"verify", "--help"}).output, HasSubstr("Exit codes:"));
 }
 
