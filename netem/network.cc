@@ -32,15 +32,19 @@ std::vector<Host> make_hosts(const Topology& topology) {
 }
 
 // Connects each host to the next and reads the algorithm of both sockets: the algorithm in use counts, not
-// the one in the routes.
-std::string congestion_control_between(const std::vector<Host>& hosts) {
-  std::set<std::string> names;
+// the one in the routes. Returns the host's algorithm, several joined by "/" if its sockets differ.
+std::vector<std::string> congestion_controls_in_use(const std::vector<Host>& hosts) {
+  if (hosts.size() < 2) return {};
+  std::vector<std::set<std::string>> names(hosts.size());
   for (std::size_t i = 0; i + 1 < hosts.size(); ++i) {
     const Connection connection = connect_hosts(hosts[i], hosts[i + 1]);
-    names.insert(congestion_control(connection.client));
-    names.insert(congestion_control(connection.server));
+    names[i].insert(congestion_control(connection.client));
+    names[i + 1].insert(congestion_control(connection.server));
   }
-  return fmt::format("{}", fmt::join(names, ","));
+  std::vector<std::string> out;
+  for (const std::set<std::string>& of_host : names)
+    out.push_back(fmt::format("{}", fmt::join(of_host, "/")));
+  return out;
 }
 
 // A switch sends a frame for an unknown host to all its ports at once, and the kernel queues the copies for
@@ -66,13 +70,18 @@ void check_backlog(const Topology& topology) {
 
 // The default is known to exist: nothing works without it, and `thinpipe doctor` looks for it.
 void check_congestion_control(const Topology& topology) {
-  if (topology.congestion_control == default_congestion_control) return;
+  const std::vector<std::string> asked = congestion_controls(topology);
+  std::set<std::string> names(asked.begin(), asked.end());
+  names.erase(default_congestion_control);
+  if (names.empty()) return;
   const std::vector<std::string> usable = usable_congestion_controls();
-  if (std::ranges::find(usable, topology.congestion_control) != usable.end()) return;
-  throw Error(fmt::format(
-      "use the congestion control {}: this kernel has only {}; load the module tcp_{} as root, or "
-      "choose one of these",
-      topology.congestion_control, fmt::join(usable, ", "), topology.congestion_control));
+  for (const std::string& name : names) {
+    if (std::ranges::find(usable, name) != usable.end()) continue;
+    throw Error(fmt::format(
+        "use the congestion control {}: this kernel has only {}; load the module tcp_{} as root, or "
+        "choose one of these",
+        name, fmt::join(usable, ", "), name));
+  }
 }
 
 }  // namespace
@@ -108,7 +117,7 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
   hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
   devices_ = std::make_unique<Devices>(topology_, schedule, hosts_);
-  congestion_control_ = congestion_control_between(hosts_);
+  congestion_control_ = describe_congestion_controls(topology_, congestion_controls_in_use(hosts_));
   frames_lost_in_construction_ = devices_->frames_lost();
   const bool keep_awake =
       idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && wakes_up_late());

@@ -81,12 +81,16 @@ class Network {
   // exists.
   LinkEnd link_end(std::size_t link) const;
 
-  // Returns the congestion control that live sockets between the hosts use: several names joined by "," if
-  // they differ, empty on loopback.
+  // Returns the congestion control that live sockets of the hosts use, as describe_congestion_controls does
+  // (topology.hh); empty on loopback.
   const std::string& congestion_control() const { return congestion_control_; }
-  // Returns whether that is the topology's. A single host has no sockets to look at.
+  // Returns the topology's, in the same form.
+  std::string asked_congestion_control() const {
+    return describe_congestion_controls(topology_, congestion_controls(topology_));
+  }
+  // Returns whether the two are the same. A single host has no sockets to look at.
   bool has_congestion_control() const {
-    return hosts_.size() < 2 || congestion_control_ == topology_.congestion_control;
+    return hosts_.size() < 2 || congestion_control_ == asked_congestion_control();
   }
 
   // Returns the number of frames that devices lost since the network was built, other than in a shaper's

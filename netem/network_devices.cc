@@ -45,7 +45,7 @@ std::string port_hardware_address(int ifindex) {
 Network::Devices::Devices(const Topology& topology, const Schedule& schedule, const std::vector<Host>& hosts)
     : hosts_(hosts),
       forwarding_(topology.forwarding),
-      congestion_control_(topology.congestion_control),
+      congestion_controls_(congestion_controls(topology)),
       neighbours_(first_ifindex, forwarding_ == Forwarding::bridged ? hosts.size() : 0),
       large_packet_routes_(hosts.size()),
       largest_segment_bytes_(largest_segment_of(topology, schedule)),
@@ -206,7 +206,8 @@ void Network::Devices::finish(const End& end, const End& peer, bool shaped) {
   }
   if (!end.host) return;
   bring_up_device(*end.socket, loopback_ifindex);
-  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_, congestion_control_);
+  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_,
+                        congestion_controls_[*end.host]);
   if (forwarding_ == Forwarding::bridged) neighbours_.add(*end.socket, *end.host);
   if (const auto& routes = large_packet_routes_[*end.host]) routes->add(*end.socket);
   if (!shaped) host_sockets_[*end.host].reset();
@@ -217,8 +218,13 @@ void Network::Devices::prepare_large_packet_routes(const Topology& topology) {
     if (group.size() == 1) continue;
     std::vector<std::size_t> members;
     for (const std::string& host : group) members.push_back(host_index_.at(host));
-    const auto routes = std::make_shared<LargePacketRoutes>(first_ifindex, members, congestion_control_);
-    for (const std::size_t member : members) large_packet_routes_[member] = routes;
+    std::map<std::string, std::shared_ptr<const LargePacketRoutes>> routes;  // by congestion control
+    for (const std::size_t member : members) {
+      const std::string& control = congestion_controls_[member];
+      auto& shared = routes[control];
+      if (!shared) shared = std::make_shared<LargePacketRoutes>(first_ifindex, members, control);
+      large_packet_routes_[member] = shared;
+    }
   }
 }
 

@@ -91,7 +91,7 @@ class Network::Devices {
 
   const std::vector<Host>& hosts_;
   Forwarding forwarding_;
-  std::string congestion_control_;
+  std::vector<std::string> congestion_controls_;  // by host
   std::map<std::string, std::size_t> host_index_;
   Neighbours neighbours_;
   // By host: routes to the hosts that it reaches without a cap. Null in a routed network, and if there are

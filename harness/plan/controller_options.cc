@@ -100,10 +100,12 @@ void ControllerOptions::visit(auto& field) {
                        "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});
   field("bottleneck", bottleneck,
         Rule{.effect = "cap, burst and queue of the topology's bottlenecks; null: their own"});
-  field("congestion_control", congestion_control,
-        Rule{.effect =
-                 "TCP's congestion control on all hosts, such as cubic, reno or bbr, if the kernel has it; "
-                 "null: the topology's, by default cubic"});
+  field(
+      "congestion_control", congestion_control,
+      Rule{.effect =
+               "TCP's congestion control on all hosts, such as cubic, reno or bbr, if the kernel has it; or "
+               "an object with that of single hosts and a \"default\" for all others; null: the "
+               "topology's, by default cubic"});
   field("workers", workers,
         Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
                        "mode converge",
@@ -126,6 +128,9 @@ Json describe_controller_options() {
   Json out = describe_options<ControllerOptions>();
   add_trace_names(entry_of(out, "rate_trace"));
   free_users_options(entry_of(out, "trainer"));
+  Json& congestion_control = entry_of(out, "congestion_control");
+  congestion_control.erase("type");
+  congestion_control["any_of"] = {{{"type", "string"}}, {{"type", "object"}}};
   entry_of(out, "network_events")["constraint"] = constraint_of_network_events();
   entry_of(out, "cross_traffic")["constraint"] = {{"dependencies", {{"on", {"off"}}, {"off", {"on"}}}}};
   entry_of(out, "worker_events")["constraint"] = constraint_of_worker_events();

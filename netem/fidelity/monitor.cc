@@ -54,7 +54,7 @@ Fidelity Monitor::verdict() {
   }
   const std::string& control = network_.congestion_control();
   checks.push_back({.name = "congestion control",
-                    .asked = network_.topology().congestion_control,
+                    .asked = network_.asked_congestion_control(),
                     .measured = control,
                     .ok = network_.has_congestion_control()});
   const std::uint64_t lost = network_.frames_lost_outside_queues();

@@ -309,7 +309,7 @@ class Verifier {
          .ok = lost == 0});
     add({.subject = "all hosts",
          .what = "congestion control of live sockets",
-         .rule = fmt::format("is {}", topology_.congestion_control),
+         .rule = fmt::format("is {}", network_.asked_congestion_control()),
          .ok = network_.has_congestion_control(),
          .note = network_.congestion_control()});
   }

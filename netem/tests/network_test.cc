@@ -145,6 +145,20 @@ TEST(NetworkTest, SocketsUseTheCongestionControlOfTheTopology) {
   }
 }
 
+TEST(NetworkTest, SingleHostsUseACongestionControlOfTheirOwn) {
+  Topology topology = three_switch();
+  set_congestion_control(topology, {{"default", "cubic"}, {"w1", "reno"}, {"w7", "reno"}}, {"test", ""});
+  const Network network(topology);
+  EXPECT_EQ(network.congestion_control(), "cubic, w1: reno, w7: reno");
+  EXPECT_TRUE(network.has_congestion_control());
+  // w0 and w2 are on w1's switch: another route, for large packets.
+  for (const char* const other : {"w0", "w2", "w4"}) {
+    const Connection connection = connect_hosts(network.host("w1"), network.host(other));
+    EXPECT_EQ(congestion_control(connection.client), "reno") << other;
+    EXPECT_EQ(congestion_control(connection.server), "cubic") << other;
+  }
+}
+
 TEST(NetworkTest, ACongestionControlThatTheKernelLacksIsNamedBesideThoseThatItHas) {
   Topology topology = three_switch();
   topology.congestion_control = "nonsense";

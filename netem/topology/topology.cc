@@ -21,6 +21,7 @@ using Groups = std::map<std::string, std::vector<std::string>>;
 
 constexpr double share_limit = 1;  // shares are below this
 constexpr std::size_t max_congestion_control_bytes = 15;
+constexpr const char* all_other_hosts = "default";  // the key of their congestion control
 
 void read_direction(JsonObject& object, Direction& out) {
   const Rule delay{.quantity = Quantity::duration, .at_least = 0, .at_most = max_delay_s};
@@ -126,6 +127,20 @@ Json to_json(const Direction& direction) {
   return out;
 }
 
+std::string read_congestion_control(const Json& value, const Place& place) {
+  std::string name;
+  read_value(value, place, {}, name);
+  const bool is_name = std::ranges::all_of(
+      name, [](unsigned char c) { return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_'; });
+  if (name.empty() || name.size() > max_congestion_control_bytes || !is_name) {
+    throw InputError(
+        place, fmt::format("must be the name of a congestion control, such as cubic, reno or bbr, but is "
+                           "\"{}\"",
+                           printable(name)));
+  }
+  return name;
+}
+
 // Changes each direction of a bottleneck that has a cap, and checks it. Throws InputError if there is none.
 void for_each_bottleneck(Topology& topology, const Place& place,
                          const std::function<void(Direction& direction)>& change) {
@@ -200,8 +215,7 @@ Topology parse_topology(const Json& value, const Place& place) {
   object.read("description", topology.description);
   object.read("kind", kind, {.one_of = {"network", "loopback", "cluster"}});
   object.read("network_interface", topology.network_interface);
-  std::optional<std::string> congestion_control;
-  object.read("congestion_control", congestion_control);
+  const Json* const congestion_control = object.find("congestion_control");
   object.read("forwarding", forwarding, {.one_of = {"bridged", "routed"}});
   const NodeNames switches(object.find("switches"), object.place_of("switches"));
   const NodeNames hosts(&object.get("hosts"), object.place_of("hosts"));
@@ -240,7 +254,8 @@ Topology parse_topology(const Json& value, const Place& place) {
     check_links(topology, nodes, links, place);
   }
   for (PlacedLink& link : links) topology.links.push_back(std::move(link.link));
-  if (congestion_control) set_congestion_control(topology, *congestion_control, place / "congestion_control");
+  if (congestion_control != nullptr)
+    set_congestion_control(topology, *congestion_control, place / "congestion_control");
   return topology;
 }
 
@@ -266,8 +281,12 @@ Json to_json(const Topology& topology) {
   // The default is omitted, so that records and run names from before this option existed keep their form.
   if (topology.forwarding == Forwarding::routed) out["forwarding"] = "routed";
   if (!topology.network_interface.empty()) out["network_interface"] = topology.network_interface;
-  if (topology.congestion_control != default_congestion_control)
+  if (!topology.other_congestion_controls.empty()) {
+    out["congestion_control"] = topology.other_congestion_controls;
+    out["congestion_control"]["default"] = topology.congestion_control;
+  } else if (topology.congestion_control != default_congestion_control) {
     out["congestion_control"] = topology.congestion_control;
+  }
   return out;
 }
 
@@ -282,21 +301,48 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
                       [rate_bit_per_s](Direction& direction) { direction.rate_bit_per_s = rate_bit_per_s; });
 }
 
-void set_congestion_control(Topology& topology, const std::string& name, const Place& place) {
+void set_congestion_control(Topology& topology, const Json& value, const Place& place) {
   if (!topology.is_emulated()) {
     throw InputError(place, fmt::format("works only over an emulated network, but the topology {} is of kind "
                                         "\"{}\"; remove it",
                                         topology.name, name_of(topology.kind)));
   }
-  const bool is_name = std::ranges::all_of(
-      name, [](unsigned char c) { return std::islower(c) != 0 || std::isdigit(c) != 0 || c == '_'; });
-  if (name.empty() || name.size() > max_congestion_control_bytes || !is_name) {
-    throw InputError(
-        place, fmt::format("must be the name of a congestion control, such as cubic, reno or bbr, but is "
-                           "\"{}\"",
-                           printable(name)));
+  topology.congestion_control = default_congestion_control;
+  topology.other_congestion_controls.clear();
+  if (!value.is_object()) {
+    topology.congestion_control = read_congestion_control(value, place);
+    return;
   }
-  topology.congestion_control = name;
+  JsonObject object(value, place);
+  if (const Json* name = object.find(all_other_hosts))
+    topology.congestion_control = read_congestion_control(*name, object.place_of(all_other_hosts));
+  for (const std::string& host : topology.hosts) {
+    const Json* const name = object.find(host);
+    if (name == nullptr || host == all_other_hosts) continue;
+    const std::string own = read_congestion_control(*name, object.place_of(host));
+    if (own != topology.congestion_control) topology.other_congestion_controls[host] = own;
+  }
+  object.finish();
+}
+
+std::vector<std::string> congestion_controls(const Topology& topology) {
+  std::vector<std::string> out;
+  for (const std::string& host : topology.hosts) {
+    const auto other = topology.other_congestion_controls.find(host);
+    out.push_back(other == topology.other_congestion_controls.end() ? topology.congestion_control
+                                                                    : other->second);
+  }
+  return out;
+}
+
+std::string describe_congestion_controls(const Topology& topology, const std::vector<std::string>& held) {
+  if (held.empty()) return "";
+  if (std::ranges::count(held, held.front()) == std::ssize(held)) return held.front();
+  std::string out = topology.congestion_control;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    if (held[i] != topology.congestion_control) out += fmt::format(", {}: {}", topology.hosts[i], held[i]);
+  }
+  return out;
 }
 
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -103,7 +104,8 @@ struct Topology {
   std::vector<Link> links = {};         // one per pair of nodes: groups and lists are expanded
   // Of a cluster: the machines' network interface, by name or by its IPv4 subnet; empty: the only one.
   std::string network_interface = {};
-  std::string congestion_control = default_congestion_control;  // of TCP, on every host
+  std::string congestion_control = default_congestion_control;        // of TCP, on every host but these
+  std::map<std::string, std::string> other_congestion_controls = {};  // by host
 
   bool is_emulated() const { return kind == TopologyKind::network; }
 };
@@ -136,9 +138,17 @@ Json to_json(const Topology& topology);
 // `place` (where the rate was given) if the topology has no bottleneck or the rate does not fit one.
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
 
-// Sets the congestion control of all hosts. Throws InputError at `place` unless it is a name that a kernel may know and
-// the network is emulated. Whether this kernel has it is up to check_kernel (netem/network.hh).
-void set_congestion_control(Topology& topology, const std::string& name, const Place& place);
+// Sets the congestion control of all hosts: a name, or an object {"default": "cubic", "w3": "bbr"}. Throws InputError
+// at `place` unless these are names that a kernel may know and the network is emulated. Whether this kernel has them
+// is up to check_kernel (netem/network.hh).
+void set_congestion_control(Topology& topology, const Json& value, const Place& place);
+
+// Returns the congestion control of each host, in the order of ranks.
+std::vector<std::string> congestion_controls(const Topology& topology);
+
+// Returns a description of the congestion controls `held` by the hosts: one name if all are the same, otherwise
+// "cubic, w3: bbr" with those that differ from the topology's default.
+std::string describe_congestion_controls(const Topology& topology, const std::vector<std::string>& held);
 
 // Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
 // at least to min_burst_bytes (link_shape.hh). Throws InputError at `place` if that does not fit.

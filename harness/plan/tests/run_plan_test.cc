@@ -147,6 +147,11 @@ TEST(PlanRuns, ACongestionControlIsPartOfTheNetwork) {
   EXPECT_EQ(whole_config(reno).at("topology").at("congestion_control"), "reno");
   EXPECT_NE(reno.id, planned(Json::object()).id);
   EXPECT_EQ(planned({{"congestion_control", "cubic"}}).id, planned(Json::object()).id) << "the default";
+  const auto mixed = planned({{"congestion_control", {{"w3", "bbr"}}}});
+  EXPECT_EQ(whole_config(mixed).at("topology").at("congestion_control"),
+            Json({{"default", "cubic"}, {"w3", "bbr"}}));
+  EXPECT_THAT(failure(R"({"base": {"congestion_control": {"w9": "bbr"}}})"),
+              HasSubstr("e.json at /base/congestion_control: "));
   const auto refused = [](const char* mode) {
     return failure(
         fmt::format(R"({{"base": {{"mode": "{}", "congestion_control": "reno"}}}})", mode).c_str());

@@ -45,6 +45,14 @@ TEST(TopologyRefusals, OfCongestionControls) {
     expect_refusal_of_form(spoiled([&](Json& t) { t["congestion_control"] = name; }), "/congestion_control",
                            "such as cubic, reno or bbr");
   }
+  expect_refusal_of_form(spoiled([](Json& t) {
+                           t["congestion_control"] = {{"a", "Cubic"}};
+                         }),
+                         "/congestion_control/a", "such as cubic, reno or bbr");
+  expect_refusal(spoiled([](Json& t) {
+                   t["congestion_control"] = {{"d", "cubic"}};
+                 }),
+                 "/congestion_control/d", "\"d\"");
   expect_refusal(
       {{"name", "here"}, {"kind", "loopback"}, {"hosts", {"a", "b"}}, {"congestion_control", "bbr"}},
       "/congestion_control", "works only over an emulated network");

@@ -146,6 +146,23 @@ TEST(TopologyTest, ACongestionControlIsKeptUnlessItIsTheDefault) {
   EXPECT_EQ(parse_topology(normal, {"t.json", ""}).congestion_control, "bbr");
 }
 
+TEST(TopologyTest, SingleHostsMayHaveACongestionControlOfTheirOwn) {
+  const Topology topology =
+      parse_topology(spoiled([](Json& t) {
+                       t["congestion_control"] = {{"default", "reno"}, {"b", "bbr"}, {"c", "reno"}};
+                     }),
+                     {"t.json", ""});
+  EXPECT_THAT(congestion_controls(topology), ElementsAre("reno", "bbr", "reno"));
+  const Json normal = to_json(topology);
+  EXPECT_EQ(normal.at("congestion_control"), Json({{"default", "reno"}, {"b", "bbr"}}));
+  EXPECT_EQ(to_json(parse_topology(normal, {"t.json", ""})), normal);
+  EXPECT_EQ(describe_congestion_controls(topology, {"reno", "bbr", "reno"}), "reno, b: bbr");
+  EXPECT_EQ(describe_congestion_controls(topology, {"cubic", "cubic", "cubic"}), "cubic");
+  Topology same = topology;
+  set_congestion_control(same, {{"a", "cubic"}}, {"t.json", ""});
+  EXPECT_FALSE(to_json(same).contains("congestion_control")) << "all have the default";
+}
+
 TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
   const Topology topology = parse_topology(
       {{"name", "groups"},
