@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "netem/kernel/packet_capture.hh"
 #include "netem/network.hh"
+#include "netem/packet_capture.hh"
 
 namespace thinpipe::netem {
 

@@ -1,4 +1,4 @@
-#include "netem/kernel/packet_capture.hh"
+#include "netem/packet_capture.hh"
 
 #include <array>
 #include <cerrno>
