@@ -46,6 +46,7 @@ struct RunOptions {
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;
   CaptureChoice capture;
+  bool no_connections = false;
   bool no_worker_times = false;
   std::string tensorboard;
   Repeat repeat;
@@ -150,6 +151,7 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
                            .idle_cores = options.idle_cores,
                            .link_samples_per_s = options.link_samples_per_s,
                            .capture = options.capture.options(),
+                           .connections = !options.no_connections,
                            .worker_times = !options.no_worker_times,
                            .tensorboard = options.tensorboard,
                            .log_level = options.log_level,
@@ -228,6 +230,8 @@ void add_run(CLI::App& program, Invocation& invocation) {
       ->type_name("NUMBER")
       ->capture_default_str();
   options->capture.add_to(command, "LINK.pcap in each run's folder");
+  command.add_flag("--no-connections", options->no_connections,
+                   "Do not sample the workers' TCP connections, which the record has as \"connections\"");
   command.add_flag("--no-worker-times", options->no_worker_times,
                    "Do not keep the times of all workers' iterations, workers.jsonl");
   command

@@ -11,7 +11,8 @@
 namespace thinpipe {
 
 LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule,
-                         netem::IdleCores idle_cores, double now_s, std::vector<netem::CrossFlow> cross_flows)
+                         netem::IdleCores idle_cores, double now_s, std::vector<netem::CrossFlow> cross_flows,
+                         bool watches_connections)
     : network_(topology, schedule, idle_cores),
       schedule_runner_(network_, schedule),
       links_(network_, schedule_runner_),
@@ -23,7 +24,7 @@ LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule&
       cross_traffic_(network_, cross_flows_) {
   if (topology.is_emulated()) monitor_.emplace(network_);
   links_.begin();  // the probes' bytes do not count
-  if (monitor_) watch_connections();
+  if (monitor_ && watches_connections) watch_connections();
   if (schedule.follows_train_time()) reports_.emplace(schedule_runner_.train_clock(), now_s);
 }
 

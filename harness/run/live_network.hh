@@ -25,8 +25,9 @@ namespace thinpipe {
 class LiveNetwork {
  public:
   // Builds the network, at this moment of the monotonic clock, and probes its links. `schedule` must outlive this.
+  // watches_connections: whether to sample TCP for connections().
   LiveNetwork(const netem::Topology& topology, const netem::Schedule& schedule, netem::IdleCores idle_cores,
-              double now_s, std::vector<netem::CrossFlow> cross_flows = {});
+              double now_s, std::vector<netem::CrossFlow> cross_flows = {}, bool watches_connections = true);
 
   const netem::Network& network() const { return network_; }
   const netem::Host& host(std::int64_t rank) const;

@@ -162,7 +162,8 @@ class RunInProgress {
   }
 
   void build_network() {
-    network_.emplace(run_.setting->topology, run_.schedule, context_.idle_cores, now_s(), run_.cross_traffic);
+    network_.emplace(run_.setting->topology, run_.schedule, context_.idle_cores, now_s(), run_.cross_traffic,
+                     context_.connections);
     record_.set_provenance("congestion_control", network_->congestion_control());
     if (context_.link_samples_per_s > 0)
       network_->keep_series(folder_ / "links.jsonl", context_.link_samples_per_s);

@@ -32,6 +32,7 @@ struct RunContext {
   netem::IdleCores idle_cores;
   double link_samples_per_s;  // 0: no time series of the links
   netem::CaptureOptions capture;
+  bool connections;                  // whether to sample TCP connections
   bool worker_times;                 // whether to keep the times of all workers
   std::filesystem::path event_file;  // for TensorBoard; empty: none
   std::string log_level;             // of support/log.hh

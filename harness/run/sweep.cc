@@ -129,6 +129,7 @@ class Sweep {
                                                .idle_cores = options_.idle_cores,
                                                .link_samples_per_s = options_.link_samples_per_s,
                                                .capture = options_.capture,
+                                               .connections = options_.connections,
                                                .worker_times = options_.worker_times,
                                                .event_file = event_file(index),
                                                .log_level = options_.log_level,

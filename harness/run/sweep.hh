@@ -26,6 +26,7 @@ struct SweepOptions {
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;  // 0: no time series of the links
   netem::CaptureOptions capture;
+  bool connections = true;            // whether to sample TCP connections
   bool worker_times = true;           // whether to keep the times of all workers
   std::filesystem::path tensorboard;  // the folder of event files; empty: none
   std::string log_level = "info";     // of the logs in each run's folder

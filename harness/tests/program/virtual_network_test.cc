@@ -277,6 +277,16 @@ TEST(VirtualNetwork, KeepsCpusAwakeOrNotAsItIsAsked) {
   }
 }
 
+TEST(VirtualNetwork, SamplesNoConnectionsIfTheyAreNotWanted) {
+  const Program program;
+  const std::string experiment =
+      program.experiment({{"topology", "three-switch"}, {"workers", 3}, {"iterations", 1}});
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  EXPECT_TRUE(program.record("base").at("connections").is_array());
+  ASSERT_EQ(program.run(program.run_arguments(experiment, {"--no-connections", "--fresh"})).status.code, 0);
+  EXPECT_TRUE(program.record("base").value("connections", Json()).is_null());
+}
+
 TEST(VirtualNetwork, KeepsNoTimeSeriesIfNoSamplesAreWanted) {
   const Program program;
   const std::string experiment =
