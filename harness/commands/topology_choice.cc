@@ -111,7 +111,7 @@ netem::Topology TopologyChoice::load() const {
   }
   std::vector<Override> changes;
   for (const std::string& assignment : overrides) changes.push_back(parse_assignment(assignment));
-  apply(changes, topology);
+  apply_all(changes, topology);
   return topology;
 }
 

@@ -100,12 +100,16 @@ void ControllerOptions::visit(auto& field) {
                        "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});
   field("bottleneck", bottleneck,
         Rule{.effect = "cap, burst and queue of the topology's bottlenecks; null: their own"});
-  field(
-      "congestion_control", congestion_control,
-      Rule{.effect =
-               "TCP's congestion control on all hosts, such as cubic, reno or bbr, if the kernel has it; or "
-               "an object with that of single hosts and a \"default\" for all others; null: the "
-               "topology's, by default cubic"});
+  // read_harness_options reads it: a name or an object is no value that a rule describes.
+  if constexpr (!std::is_same_v<decltype(field), OptionReader&>) {
+    field(
+        "congestion_control", congestion_control,
+        Rule{
+            .effect =
+                "TCP's congestion control on all hosts, such as cubic, reno or bbr, if the kernel has it; or "
+                "an object with that of single hosts and a \"default\" for all others; null: the "
+                "topology's, by default cubic"});
+  }
   field("workers", workers,
         Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
                        "mode converge",
@@ -121,7 +125,10 @@ void ControllerOptions::visit(auto& field) {
 }
 
 ControllerOptions read_harness_options(JsonObject& object) {
-  return read_options<ControllerOptions>(object);
+  auto options = read_options<ControllerOptions>(object);
+  if (const Json* value = object.find("congestion_control"); value != nullptr && !value->is_null())
+    options.congestion_control = *value;
+  return options;
 }
 
 Json describe_controller_options() {

@@ -89,7 +89,8 @@ class LiveNetwork {
   // After end(): returns what became of the captures.
   const std::vector<netem::LinkCapture>& captured() const { return captured_; }
 
-  // Returns what TCP did between begin() and end(), by edge; null if no network is emulated, or the kernel cannot tell.
+  // Returns what TCP did between begin() and end(), by edge; null if no network is emulated, the kernel cannot tell, or nobody wanted
+  // to know.
   Json connections() const;
 
   // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the

@@ -151,7 +151,7 @@ TEST(PlanRuns, ACongestionControlIsPartOfTheNetwork) {
   EXPECT_EQ(whole_config(mixed).at("topology").at("congestion_control"),
             Json({{"default", "cubic"}, {"w3", "bbr"}}));
   EXPECT_THAT(failure(R"({"base": {"congestion_control": {"w9": "bbr"}}})"),
-              HasSubstr("e.json at /base/congestion_control: "));
+              HasSubstr("e.json at /base/congestion_control/w9: unknown key"));
   const auto refused = [](const char* mode) {
     return failure(
         fmt::format(R"({{"base": {{"mode": "{}", "congestion_control": "reno"}}}})", mode).c_str());
