@@ -49,7 +49,7 @@ Json to_json(const std::string& value) {
 
 // Applies all of them. Bursts and queues are times at the rate, so the rate comes first; a discipline and its
 // marks are checked together.
-void apply(const std::vector<Override>& changes, netem::Topology& topology) {
+void apply_all(const std::vector<Override>& changes, netem::Topology& topology) {
   BottleneckOptions options;
   std::map<std::string, Place> places;
   for (const Override& change : changes) {
