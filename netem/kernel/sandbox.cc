@@ -5,12 +5,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <optional>
-#include <sstream>
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -24,6 +21,7 @@
 #include "netem/kernel/id_map.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/netlink.hh"
+#include "netem/kernel/refusal.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -141,44 +139,6 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
   ::_exit(1);
 }
 
-std::string value_of(const std::string& path) {
-  try {
-    std::string text = read_file(path);
-    if (text.ends_with('\n')) text.pop_back();
-    return text;
-  } catch (const SystemError&) {
-    return {};  // a kernel without the setting
-  }
-}
-
-std::string own_path() {
-  std::error_code hidden;
-  return std::filesystem::read_symlink("/proc/self/exe", hidden);
-}
-
-// Returns true if this process's root is visibly not that of its mount namespace: in a chroot the kernel
-// refuses user namespaces to everyone.
-bool in_chroot(const std::string& proc) {
-  std::istringstream mounts(value_of(proc + "/self/mountinfo"));
-  bool any = false;
-  bool root_is_a_mount = false;
-  std::string id, parent, device, root, point;
-  for (std::string line; std::getline(mounts, line);) {
-    std::istringstream(line) >> id >> parent >> device >> root >> point;
-    any = true;
-    root_is_a_mount = root_is_a_mount || point == "/";
-  }
-  if (any && !root_is_a_mount) return true;
-  // A chroot into a mount point: the first process of the same mount namespace has another root.
-  std::error_code hidden;
-  const auto namespace_of = [&](const char* process) {
-    return std::filesystem::read_symlink(fmt::format("{}/{}/ns/mnt", proc, process), hidden);
-  };
-  const auto first = namespace_of("1");
-  if (hidden || first != namespace_of("self")) return false;
-  return !std::filesystem::equivalent(proc + "/1/root", proc + "/self/root", hidden) && !hidden;
-}
-
 }  // namespace
 
 bool inside_sandbox() {
@@ -224,47 +184,6 @@ std::optional<std::size_t> machines_backlog() {
 
 void forget_sandbox() {
   ::unsetenv(marker);
-}
-
-std::string explain_refusal(std::string_view failure, const std::string& proc) {
-  std::string out = fmt::format("cannot create the namespaces for the virtual network ({}). ", failure);
-  const std::string as_root = "or run it as root (sudo)";
-  if (in_chroot(proc)) {
-    out +=
-        "This process is in a chroot, where the kernel refuses user namespaces to everyone, even root. Run "
-        "it outside the chroot, or enter the folder as a container (systemd-nspawn -D FOLDER, podman run "
-        "--rootfs FOLDER)";
-  } else if (value_of(proc + "/sys/user/max_user_namespaces") == "0") {
-    out +=
-        "The setting user.max_user_namespaces is 0, which forbids user namespaces to everyone. Allow them "
-        "until the next boot with \"sudo sysctl -w user.max_user_namespaces=10000\", or permanently with "
-        "user.max_user_namespaces=10000 in a file under /etc/sysctl.d";
-  } else if (value_of(proc + "/sys/kernel/unprivileged_userns_clone") == "0") {
-    out +=
-        "The setting kernel.unprivileged_userns_clone is 0, which forbids user namespaces to ordinary users. "
-        "Allow them with \"sudo sysctl -w kernel.unprivileged_userns_clone=1\", " +
-        as_root;
-  } else if (value_of(proc + "/sys/kernel/apparmor_restrict_unprivileged_userns") == "1") {
-    out +=
-        "The setting kernel.apparmor_restrict_unprivileged_userns is 1, which takes all rights from ordinary "
-        "users' namespaces. Lift it with \"sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0\", "
-        "allow them to this program alone with a file /etc/apparmor.d/thinpipe that contains "
-        "\"abi <abi/4.0>, profile thinpipe " +
-        own_path() +
-        " flags=(unconfined) { userns, }\" and \"sudo apparmor_parser -r /etc/apparmor.d/thinpipe\", " +
-        as_root;
-  } else if (value_of(proc + "/self/status").find("\nSeccomp:\t2") != std::string::npos) {
-    out +=
-        "A seccomp filter is active, as is usual in containers. Start the container with "
-        "\"--security-opt seccomp=unconfined --security-opt systempaths=unconfined\", or with "
-        "\"--privileged\"";
-  } else {
-    out +=
-        "No known setting forbids them. The kernel may be built without namespaces, or a container may hide "
-        "parts of /proc: run thinpipe outside the container, " +
-        as_root;
-  }
-  return out + ".";
 }
 
 }  // namespace thinpipe::netem

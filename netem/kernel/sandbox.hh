@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace thinpipe::netem {
@@ -42,9 +41,5 @@ std::optional<std::size_t> machines_backlog();
 // Removes the sandbox's mark from the environment, before starting a program that is not part of this one. A
 // thinpipe that it starts then makes a sandbox of its own, and leaves nothing behind however it ends.
 void forget_sandbox();
-
-// Returns why namespaces are refused and how to allow them, judging by the settings under `proc` ("/proc").
-// `failure`: the kernel's error.
-std::string explain_refusal(std::string_view failure, const std::string& proc);
 
 }  // namespace thinpipe::netem

@@ -3,8 +3,6 @@
 #include <array>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <functional>
 #include <thread>
 
@@ -171,89 +169,6 @@ TEST(SandboxTest, WorksForAnOrdinaryUser) {
   output.write_end.reset();
   EXPECT_EQ(read_to_end(output.read_end, "read the helper's output"), "user 0 cubic\n");
   EXPECT_EQ(process.wait().describe(), "exit code 0");
-}
-
-// A /proc in which one setting forbids user namespaces.
-class RefusalTest : public testing::Test {
- protected:
-  RefusalTest() {
-    std::string pattern = testing::TempDir() + "/proc-XXXXXX";
-    folder_ = system_call("make a folder", ::mkdtemp(pattern.data()) == nullptr ? -1 : 0) == 0 ? pattern : "";
-  }
-  ~RefusalTest() override { std::filesystem::remove_all(folder_); }
-
-  std::string path_of(const std::string& path) const { return folder_ + path; }
-
-  void set(const std::string& path, const std::string& text) const {
-    const std::filesystem::path file = path_of(path);
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file) << text;
-  }
-
-  std::string explanation() const { return explain_refusal("clone: Operation not permitted", folder_); }
-
- private:
-  std::string folder_;
-};
-
-TEST_F(RefusalTest, NamesTheSettingAndBothRemedies) {
-  set("/sys/user/max_user_namespaces", "1000\n");
-  EXPECT_THAT(explanation(), HasSubstr("No known setting"));
-  set("/self/status", "Name:\tx\nSeccomp:\t2\n");
-  EXPECT_THAT(explanation(), testing::AllOf(HasSubstr("seccomp=unconfined"), HasSubstr("--privileged")));
-  set("/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
-  EXPECT_THAT(explanation(), testing::AllOf(HasSubstr("kernel.apparmor_restrict_unprivileged_userns=0"),
-                                            HasSubstr("/etc/apparmor.d/thinpipe"), HasSubstr("sudo)")));
-  set("/sys/kernel/unprivileged_userns_clone", "0\n");
-  EXPECT_THAT(explanation(),
-              testing::AllOf(HasSubstr("kernel.unprivileged_userns_clone=1"), HasSubstr("sudo)")));
-  set("/sys/user/max_user_namespaces", "0\n");
-  EXPECT_THAT(explanation(),
-              testing::AllOf(HasSubstr("user.max_user_namespaces=10000"), HasSubstr("/etc/sysctl.d")));
-  EXPECT_THAT(explanation(), HasSubstr("clone: Operation not permitted"));
-}
-
-TEST_F(RefusalTest, NamesAChrootWhoseRootIsNoMount) {
-  set("/self/mountinfo", "25 1 8:1 / / rw - ext4 /dev/sda rw\n26 25 0:5 / /proc rw - proc proc rw\n");
-  EXPECT_THAT(explanation(), HasSubstr("No known setting"));
-  set("/self/mountinfo", "26 25 0:5 / /proc rw - proc proc rw\n");
-  EXPECT_THAT(explanation(), testing::AllOf(HasSubstr("chroot"), HasSubstr("systemd-nspawn")));
-}
-
-TEST_F(RefusalTest, NamesAChrootToAMountByTheFirstProcess) {
-  set("/self/mountinfo", "30 25 8:1 /jail / rw - ext4 /dev/sda rw\n");
-  const auto link = [this](const std::string& path, const std::string& target) {
-    set(path + ".folder/x", "");  // makes the folders
-    std::filesystem::create_symlink(target, path_of(path));
-  };
-  link("/1/ns/mnt", "mnt:[1]");
-  link("/self/ns/mnt", "mnt:[2]");
-  link("/1/root", "/usr");
-  link("/self/root", "/");
-  EXPECT_THAT(explanation(), HasSubstr("No known setting"));  // another mount namespace has another root
-  std::filesystem::remove(path_of("/self/ns/mnt"));
-  link("/self/ns/mnt", "mnt:[1]");
-  EXPECT_THAT(explanation(), HasSubstr("chroot"));
-}
-
-TEST(ChrootTest, IsNamedWhereItReallyForbids) {
-  if (::geteuid() != 0) GTEST_SKIP() << "only root can chroot";
-  // A plain folder in which the helper and its libraries are mounted, for this one process.
-  const std::string script = R"(set -e
-mount --make-rprivate /
-jail=$(mktemp -d)
-trap 'umount -R "$jail"/* 2>/dev/null; umount "$jail"; rmdir "$jail"' EXIT
-mount -t tmpfs none "$jail"
-jail2="$jail/plain"
-mkdir -p "$jail2/usr" "$jail2/proc" "$jail2$1"
-ln -s usr/lib usr/lib64 "$jail2"
-mount --bind /usr "$jail2/usr"
-mount --rbind /proc "$jail2/proc"
-mount --bind "$1" "$jail2$1"
-chroot "$jail2" "$2" exit 0 2>&1 || true)";
-  const Output output =
-      run_program({"unshare", "-m", "sh", "-c", script, "sh", built_program(""), helper_path});
-  EXPECT_THAT(output.text, HasSubstr("This process is in a chroot"));
 }
 
 }  // namespace
