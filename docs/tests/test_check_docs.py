@@ -112,7 +112,8 @@ class SetUpTest(unittest.TestCase):
         names = {name for pair in programs for name in pair if name} - {"sh"}  # part of every Debian
         self.assertLessEqual({"ping", "iperf3"}, names)
         setup = (check_docs.ROOT / "scripts" / "setup.sh").read_text(encoding="utf-8")
-        needed_by_all = re.search(r"^packages=\((.*?)^\)", setup, re.MULTILINE | re.DOTALL)[1].split()
+        needed_by_all = re.search(r"^tools=\((.*?)\)$", setup, re.MULTILINE)[1].split()
+        self.assertEqual(setup.count('"${tools[@]}"'), 2)  # for those who build, and for the container
         for name in sorted(names):
             self.assertIn(packages.get(name, name), needed_by_all)
 
