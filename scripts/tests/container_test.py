@@ -122,7 +122,7 @@ class ContainerTest(unittest.TestCase):
         script = """set -e
 test "$(id -u)" = 1000
 thinpipe run experiments/smoke-loopback.json >&2
-python3 /thinpipe/plotting/time_to_accuracy.py results/smoke-loopback >&2
+python3 /thinpipe/plotting/time_to_accuracy.py results/smoke-loopback --target 0.9 >&2
 test -s results/smoke-loopback/time_to_accuracy.png
 thinpipe export results/smoke-loopback --output records.jsonl >&2
 echo records:
