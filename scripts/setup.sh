@@ -20,7 +20,7 @@ packages=(
 )
 if [ "${1:-}" = run ]; then  # the libraries of the packages above
   packages=(
-    libtorch1.13 libgloo0 libopenblas0-pthread libnl-route-3-200 libspdlog1.10 libfmt9 libsimdjson14 zlib1g libxxhash0
+    libtorch1.13 libgloo0 libopenblas0-pthread libnl-route-3-200 libpcap0.8 libspdlog1.10 libfmt9 libsimdjson14 zlib1g libxxhash0
     libjpeg62-turbo libpng16-16 libsentencepiece0 python3-torch procps
     "${tools[@]}"
   )

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "common/support/exception.hh"
-#include "netem/kernel/host_names.hh"
+#include "netem/host_names.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "netem/kernel/host_names.hh"
+#include "netem/host_names.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/topology/tests/topologies.hh"
 

@@ -1,4 +1,4 @@
-#include "netem/kernel/host_names.hh"
+#include "netem/host_names.hh"
 
 #include <sstream>
 
