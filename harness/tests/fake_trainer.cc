@@ -36,7 +36,7 @@ struct Fault {
   void visit(auto& field) {
     field("kind", kind,
           Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "binary", "flood",
-                          "deep", "silent_exit", "late_exit", "complain"}});
+                          "deep", "silent_exit", "late_exit", "slow_exit", "complain"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
     field("once", once, Rule{});
@@ -251,10 +251,9 @@ int strike(const Fault& fault, std::int64_t rank) {
   if (fault.kind == "exit") return 3;
   if (fault.kind == "silent_exit") return 0;
   if (fault.kind == "hang") ::pause();
-  if (fault.kind == "stop") {
+  if (fault.kind == "stop" || fault.kind == "slow_exit")
     emit({{"event", "heartbeat"}, {"iteration", fault.iteration - 1}, {"phase", "computing"}});
-    ::raise(SIGSTOP);
-  }
+  if (fault.kind == "stop") ::raise(SIGSTOP);
   if (fault.kind == "garbage") std::cout << "this is not an event" << std::endl;
   if (fault.kind == "binary") std::cout << std::string("\0\x1b[31m\xff\xfe{\n", 10) << std::flush;
   if (fault.kind == "flood") {  // 100 MB without an end of line
@@ -383,6 +382,7 @@ int work(const char* path) {
           {"parameters_hash", "00"}});
   }
   emit({{"event", "finished"}, {"rank", rank}, {"traffic", Json::object()}});
+  if (config.fault.kind == "slow_exit") sleep_for(2);
   return config.fault.kind == "late_exit" && config.fault.rank == rank ? 3 : 0;
 }
 

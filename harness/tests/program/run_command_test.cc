@@ -224,6 +224,16 @@ TEST(RunCommand, ARunThatStallsIsGivenUp) {
   EXPECT_EQ(program.record("sound").at("status"), "completed");
 }
 
+TEST(RunCommand, AFinishedWorkerMayTakeLongToEnd) {
+  const Program program;
+  const Json base = {{"topology", "loopback"},
+                     {"fault", {{"kind", "slow_exit"}, {"rank", 1}, {"iteration", 2}}}};
+  const auto ended = program.run(
+      program.run_arguments(program.experiment(base, {{"seed", {1}}}), {"--hang-timeout", "1 s"}));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_EQ(program.record("1").at("status"), "completed");
+}
+
 TEST(RunCommand, AnInterruptStopsAtOnceAndLeavesARecord) {
   const Program program;
   const Json base = {{"topology", "loopback"}, {"iterations", 100000}};
