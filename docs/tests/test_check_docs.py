@@ -102,7 +102,7 @@ class SetUpTest(unittest.TestCase):
     """Assumptions of the pages about the scripts that they name."""
 
     def test_programs_that_examples_run_in_a_host_are_installed_by_set_up(self) -> None:
-        packages = {"ping": "iputils-ping", "ip": "iproute2"}  # other packages have their program's name
+        packages = {"ping": "iputils-ping", "ip": "iproute2", "ss": "iproute2"}  # other packages have their program's name
         texts = [*check_docs.all_pages(), check_docs.ROOT / "harness" / "commands" / "shell.cc"]
         programs = set()
         for text in texts:

@@ -172,7 +172,7 @@ TEST_F(ShellCommand, WrongInputIsAnsweredBeforeAnythingStarts) {
       {{"three-switch", "--set", "bottleneck.rate", "--", "true"}, "must be written path=value"},
       {{"three-switch", "--set", "bottleneck.rate=1 Gbyte", "--", "true"}, "unit"},
       {{"three-switch", "--set", "bottleneck.rate=1 bit/s", "--", "true"}, "at least 100 kbit/s"},
-      {{}, "topology is required"}};
+      {{}, "TOPOLOGY: is missing"}};
   for (const WrongInput& wrong : cases) {
     std::vector<std::string> arguments = {"shell"};
     arguments.insert(arguments.end(), wrong.arguments.begin(), wrong.arguments.end());
