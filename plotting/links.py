@@ -129,7 +129,13 @@ def draw_curve(axes: Axes, run: pd.Series, series: LinkSeries, comparison: Compa
     times = [series.evaluations.get(int(iteration), np.nan) for iteration in curve.iteration]
     axes.plot(times, levels, color="0.2", marker=".", markersize=4, linewidth=1.0)
     axes.set_title(comparison.shown(run.method), loc="left")
+    # Without it, nobody could tell workers that wait for a core from workers that wait for the network.
+    pressure = run.get("cpu_pressure.machine")
+    if not pd.isna(pressure):
+        axes.set_title(f"threads waited for a CPU core in {100 * pressure:.0f} % of the time", loc="right", fontsize="small")
     axes.set_ylabel(comparison.target.axis_label)
+    if np.isnan(times).all():
+        axes.set_yticks([])  # a replay has no evaluations
     if not comparison.target.is_loss:
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0, symbol=" %", decimals=0))
 

@@ -28,6 +28,7 @@ def with_checks() -> dict[str, Any]:
         {"name": f"shaper {name}", "specified": {"rate_bit_per_s": 100e6}, "measured": {}, "ok": True}
         for name in HEAD["directions"]
     ]
+    record["cpu_pressure"] = {"controller": 0.1, "network": 0.0, "machine": 0.79}
     record["fidelity"]["checks"] = [*record["fidelity"]["checks"], *shapers]
     return record
 
@@ -71,6 +72,9 @@ class LinksTest(FigureTest):
         drops = [line for line in right.get_lines() if line.get_gid() == "drops"]
         self.assertEqual([list(line.get_xdata()) for line in drops], [[1.0]])
         self.assertIn("mode live", small_print(figure))
+
+    def test_says_how_often_threads_waited_for_a_core(self) -> None:
+        self.assertEqual(self.draw().axes[0].get_title(loc="right"), "threads waited for a CPU core in 79 % of the time")
 
     def test_iterations_end_with_the_exchange_that_worker_0_waits_for(self) -> None:
         compute, exchange = self.draw().axes[1].collections
