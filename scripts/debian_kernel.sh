@@ -2,7 +2,7 @@
 # The caller defines skip REASON, which ends the script.
 
 # Of the network, of virtual machines' devices, and of their file systems.
-debian_modules=(sch_tbf sch_netem sch_htb sch_codel sch_red cls_bpf tcp_dctcp veth bridge stp llc
+debian_modules=(sch_tbf sch_netem sch_htb sch_codel sch_red cls_bpf tcp_dctcp inet_diag tcp_diag veth bridge stp llc
   virtio virtio_ring virtio_pci virtio_pci_legacy_dev virtio_pci_modern_dev fscache netfs 9pnet 9pnet_virtio 9p)
 
 needed() { command -v "$1" >/dev/null || skip "$1 is not installed (apt-get install $2)"; }
