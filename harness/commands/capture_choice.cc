@@ -11,18 +11,21 @@ constexpr double max_capture_bytes = 1e12;
 }  // namespace
 
 void CaptureChoice::add_to(CLI::App& command, const std::string& files) {
-  command
-      .add_option(capture_option, links,
-                  "Links whose frames to capture: \"left-middle\", or \"bottlenecks\" for all bottlenecks. "
-                  "Headers go to " +
-                      files)
-      ->delimiter(',')
-      ->allow_extra_args(false)
-      ->type_name("LINK[,LINK...]");
+  CLI::Option* const capture =
+      command
+          .add_option(
+              capture_option, links,
+              "Links whose frames to capture: \"left-middle\", or \"bottlenecks\" for all bottlenecks. "
+              "Headers go to " +
+                  files)
+          ->delimiter(',')
+          ->allow_extra_args(false)
+          ->type_name("LINK[,LINK...]");
   command
       .add_option("--capture-size", max_size,
                   "What a link's capture may take on disk; the newest frames are kept")
       ->type_name("SIZE")
+      ->needs(capture)
       ->capture_default_str();
 }
 

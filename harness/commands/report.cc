@@ -57,7 +57,6 @@ IterationRange parse_iterations(const std::string& text) {
   return range;
 }
 
-// Returns the folder of the run with this id, or of the report's first run.
 // Returns the folder of the run with this row; the results may be the experiment's folder or the one above.
 fs::path folder_of_row(const fs::path& results, const Json& row) {
   const auto id = row.at("run_id").get<std::string>();
@@ -65,6 +64,7 @@ fs::path folder_of_row(const fs::path& results, const Json& row) {
   return fs::is_directory(inside) ? inside : results / row.at("experiment").get<std::string>() / id;
 }
 
+// Returns the folder of the run that the options name, or of the report's first run.
 fs::path run_folder(const ReportOptions& options, const Report& report) {
   const auto found = std::ranges::find_if(
       report.runs, [&](const Json& row) { return options.run.empty() || row.at("run_id") == options.run; });

@@ -118,7 +118,8 @@ void add_shell(CLI::App& program, Invocation& invocation) {
   command
       .add_option("--run", options->run,
                   "Enter the network of a run in progress instead: its folder, RESULTS/EXPERIMENT/RUN")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->excludes(command.get_option("--idle-cores"));
   options->capture.add_to(command, "LINK.pcap in the current folder");
   command
       .add_option(

@@ -60,7 +60,6 @@ void LiveNetwork::begin(double now_s) {
   links_.begin();
   if (series_) series_->restart(links_.first());
   if (connections_) connections_->begin();
-  if (!capture_options_.links.empty()) captures_.emplace(network_, capture_options_, capture_folder_);
   schedule_runner_.begin(now_s);
   cross_traffic_.begin();
 }

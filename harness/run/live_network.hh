@@ -39,10 +39,9 @@ class LiveNetwork {
   // Keeps a time series of the links in this file (LinkSeries). Without emulated links there is none.
   void keep_series(const std::filesystem::path& file, double samples_per_s);
 
-  // Captures links from begin() to end(), in files in this folder.
+  // Captures links from now to end(), in files in this folder.
   void capture(const netem::CaptureOptions& options, const std::filesystem::path& folder) {
-    capture_options_ = options;
-    capture_folder_ = folder;
+    captures_.emplace(network_, options, folder);
   }
 
   // Training begins at this moment of the monotonic clock: starts to meter the links, to apply the run's
@@ -118,8 +117,6 @@ class LiveNetwork {
   std::optional<netem::Monitor> monitor_;  // none if no network is emulated
   std::optional<LinkSeries> series_;       // if it was asked for
   std::optional<netem::TcpConnections> connections_;
-  netem::CaptureOptions capture_options_;
-  std::filesystem::path capture_folder_;
   std::optional<netem::LinkCaptures> captures_;
   std::vector<netem::LinkCapture> captured_;
   std::vector<netem::Check> probes_;  // of the links

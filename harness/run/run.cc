@@ -169,7 +169,7 @@ class RunInProgress {
       network_->keep_series(folder_ / "links.jsonl", context_.link_samples_per_s);
     if (run_.setting->topology.is_emulated()) {
       netem::write_network_file(folder_ / netem::network_file_name, network_->network());
-      network_->capture(context_.capture, folder_);
+      if (!context_.capture.links.empty()) network_->capture(context_.capture, folder_);
     }
     inputs_.let_workers_wait();
     if (context_.worker_times) inputs_.let_workers_report_times();

@@ -103,6 +103,20 @@ TEST_F(LookingInside, ACaptureOfAKilledRunIsReadable) {
     EXPECT_TRUE(fs::exists(folder / name)) << name;
 }
 
+// Nothing tells when its training begins.
+TEST_F(LookingInside, AScriptWithoutReportsIsCapturedToo) {
+  const Json script = {
+      {"topology", "three-switch"},
+      {"workers", 2},
+      {"trainer", {{"command", {"ping", "-c", "2", "10.77.0.2"}}, {"inputs", Json::array()}}}};
+  const auto ended =
+      program_.run(program_.run_arguments(program_.experiment(script), {"--capture", "w1-left"}));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  const std::string run = program_.record("base").at("run_id");
+  EXPECT_THAT(tcpdump(program_.results() / "test" / run / "w1-left.pcap", program_.folder()),
+              HasSubstr("IP 10.77.0.1 > 10.77.0.2: ICMP echo request"));
+}
+
 TEST_F(LookingInside, AShellCapturesIntoTheWorkingFolder) {
   const WorkingFolder here(program_.folder());
   const auto ended = beside(
@@ -134,6 +148,10 @@ TEST_F(LookingInside, WhatCannotBeCapturedOrEnteredIsRefused) {
               HasSubstr("TOPOLOGY: must not be given"));
   EXPECT_THAT(refusal({"shell", "--run", program_.folder(), "--capture", "left-middle", "--", "true"}),
               HasSubstr("--capture: works with thinpipe run"));
+  EXPECT_THAT(refusal({"shell", "--run", program_.folder(), "--idle-cores", "awake", "--", "true"}),
+              HasSubstr("--idle-cores"));
+  EXPECT_THAT(refusal({"shell", "three-switch", "--capture-size", "1 MB", "--", "true"}),
+              HasSubstr("--capture"));
   EXPECT_THAT(refusal({"shell"}), HasSubstr("TOPOLOGY: is missing"));
 }
 
