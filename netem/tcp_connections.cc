@@ -1,11 +1,18 @@
 #include "netem/tcp_connections.hh"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 namespace thinpipe::netem {
 namespace {
 
 constexpr double hosts_a_second = 64;  // reading that many takes a few milliseconds
+
+// The kernel tells of a closed connection by a worker thread of its own, some time after the connection has left the list of
+// open ones: less than a millisecond, unless all cores are busy.
+constexpr std::chrono::milliseconds quiet_time{100};
+constexpr int most_quiet_times = 20;  // somebody may open and close connections all the time
 
 // A count that is below the earlier one is of a new connection with the same ports: the kernel dropped its predecessor's end.
 std::int64_t increase(std::uint64_t before, std::uint64_t after) {
@@ -43,32 +50,52 @@ TcpConnections::TcpConnections(const Network& network) : network_(network) {
 
 void TcpConnections::begin() {
   sums_.clear();
-  read(false);
+  read_open(false);
+  read_closed_until_quiet(false);
 }
 
 void TcpConnections::sample(double now_s) {
   if (now_s - read_at_s_ < period_s_) return;
   read_at_s_ = now_s;
-  read(true);
-}
-
-void TcpConnections::end() {
-  read(true);
+  read_open(true);
+  read_closed(true);
 }
 
 // Closed ones come last: one that is closed in between is in both lists, instead of in none.
-void TcpConnections::read(bool counts) {
+void TcpConnections::end() {
+  read_open(true);
+  read_closed_until_quiet(true);
+}
+
+void TcpConnections::read_open(bool counts) {
   for (std::size_t from = 0; from < sockets_.size(); ++from) {
     for (const TcpSocket& socket : sockets_[from]->open()) {
       if (Sum* sum = sum_of(from, socket)) add(*sum, socket, counts);
     }
+  }
+}
+
+bool TcpConnections::read_closed(bool counts) {
+  bool any = false;
+  for (std::size_t from = 0; from < sockets_.size(); ++from) {
     for (const TcpSocket& socket : sockets_[from]->closed()) {
       Sum* const sum = sum_of(from, socket);
       if (sum == nullptr) continue;
+      any = true;
       add(*sum, socket, counts);
       sum->latest.erase(ports(socket));  // another connection may use them
       if (counts) ++sum->closed;
     }
+  }
+  return any;
+}
+
+void TcpConnections::read_closed_until_quiet(bool counts) {
+  if (sockets_.empty()) return;
+  read_closed(counts);
+  for (int i = 0; i < most_quiet_times; ++i) {
+    std::this_thread::sleep_for(quiet_time);
+    if (!read_closed(counts)) return;
   }
 }
 

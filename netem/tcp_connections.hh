@@ -36,7 +36,7 @@ class TcpConnections {
   // `network` must outlive this. Without an emulated network there is nothing to read.
   explicit TcpConnections(const Network& network);
 
-  // Counts from now on. Throws NetlinkError, as the others do.
+  // Counts from now on. Takes a tenth of a second, as end() does. Throws NetlinkError, as the others do.
   void begin();
 
   // Reads all hosts' sockets if it is time to: once a second, or more rarely with more than 64 hosts.
@@ -61,8 +61,10 @@ class TcpConnections {
     std::int64_t readings = 0;
   };
 
-  // Adds what has happened since the reading before; if not `counts`, only remembers this one.
-  void read(bool counts);
+  // Each adds what has happened since the reading before; if not `counts`, only remembers this one.
+  void read_open(bool counts);
+  bool read_closed(bool counts);  // whether any had been closed
+  void read_closed_until_quiet(bool counts);
   Sum* sum_of(std::size_t from, const TcpSocket& socket);  // null if its peer is no host of the network
   void add(Sum& sum, const TcpSocket& socket, bool counts);
 

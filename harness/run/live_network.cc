@@ -54,12 +54,15 @@ void LiveNetwork::mark(const char* what, std::int64_t iteration, double now_s) {
   if (series_) series_->mark(what, iteration, now_s);
 }
 
+void LiveNetwork::begin_connections() {
+  if (connections_) connections_->begin();
+}
+
 void LiveNetwork::begin(double now_s) {
   began_s_ = now_s;
   waits_before_ = read_cpu_waits();
   links_.begin();
   if (series_) series_->restart(links_.first());
-  if (connections_) connections_->begin();
   schedule_runner_.begin(now_s);
   cross_traffic_.begin();
 }
@@ -98,9 +101,9 @@ void LiveNetwork::end() {
   if (ended_) return;
   links_.end();
   if (series_) series_->end(links_.last());
+  waits_after_ = read_cpu_waits();
   if (connections_) connections_->end();
   if (captures_) captured_ = captures_->end();
-  waits_after_ = read_cpu_waits();
   ended_ = true;
   cross_traffic_.end();
 }

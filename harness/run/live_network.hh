@@ -44,6 +44,9 @@ class LiveNetwork {
     captures_.emplace(network_, options, folder);
   }
 
+  // Counts what TCP connections do from now on, to be called just before begin(). Takes a tenth of a second.
+  void begin_connections();
+
   // Training begins at this moment of the monotonic clock: starts to meter the links, to apply the run's
   // schedule and to send the cross traffic.
   void begin(double now_s);

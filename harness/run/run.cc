@@ -401,6 +401,7 @@ class RunInProgress {
   void begin() {
     began_ = true;
     if (network_) {
+      network_->begin_connections();
       network_->begin(now_s());
       write_atomically(inputs_.begin_file(), "");
     }
