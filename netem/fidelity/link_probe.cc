@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <future>
 #include <map>
 #include <set>
 
@@ -11,6 +10,7 @@
 
 #include "common/support/exception.hh"
 #include "netem/fidelity/backlog_estimate.hh"
+#include "netem/fidelity/link_readings.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/topology/frame.hh"
 #include "netem/topology/hops.hh"
@@ -20,8 +20,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr double lowest = 0.98;  // of the cap
-constexpr double highest = 1.01;
 constexpr double least_fill_s = 0.4;
 constexpr double fill_frames = 400;
 constexpr double round_trips_to_fill =
@@ -120,21 +118,11 @@ class Prober {
 
   // Returns whether every direction was as specified.
   bool fill(const Round& round) {
-    std::map<std::string, std::vector<LinkCounters>> readings;
-    const auto read = [&] {
-      for (const LinkCounters& counters : network_.counters()) {
-        if (round.filled.contains(counters.name)) readings[counters.name].push_back(counters);
-      }
-    };
-    auto traffic = std::async(std::launch::async, [&round] {
-      return measure_goodput(round.pairs, {.settle_s = 0, .measure_s = round.fill_s});
-    });
-    do {
-      read();
-    } while (traffic.wait_for(reading_period) != std::future_status::ready);
-    read();
+    LinkReadings readings;
     try {
-      traffic.get();
+      readings = read_during(network_, round.filled, reading_period, [&round] {
+        measure_goodput(round.pairs, {.settle_s = 0, .measure_s = round.fill_s});
+      });
     } catch (const SystemError& error) {
       explain(round, fmt::format("not judged: {}", error.what()));
       return true;  // it would fail again
@@ -188,9 +176,9 @@ Check judge_probe(const std::vector<LinkCounters>& readings, const ShapedDirecti
                           std::sqrt(estimate.variance_s2) <= largest_error * estimate.backlogged_s;
   if (!is_certain && !readings.empty()) {
     // Behind another link with the same cap, no frame waits.
-    if (const double share = share_used(readings, shape.rate_bit_per_s); share >= lowest) {
+    if (const double share = share_used(readings, shape.rate_bit_per_s); share >= least_rate_of_cap) {
       check.measured = rounded(share);
-      check.ok = share <= highest;
+      check.ok = share <= most_rate_of_cap;
       return check;
     }
   }
@@ -201,7 +189,7 @@ Check judge_probe(const std::vector<LinkCounters>& readings, const ShapedDirecti
   const double share = estimate.rate_of_cap();
   const double most_bytes = shape.rate_bit_per_s / 8 * estimate.time_s + credit_bytes(shape);
   check.measured = rounded(share);
-  check.ok = share >= lowest && estimate.bytes <= highest * most_bytes;
+  check.ok = share >= least_rate_of_cap && estimate.bytes <= most_rate_of_cap * most_bytes;
   return check;
 }
 
@@ -210,7 +198,7 @@ std::vector<Check> probe_links(const Network& network, const std::string& moment
   const std::vector<ShapedDirection> directions = network.shaping();
   for (std::size_t i = 0; i < checks.size(); ++i) {
     checks[i].name = fmt::format("rate in a probe {}, {}", moment, directions[i].name);
-    checks[i].asked = fmt::format("{:g} to {:g} of the cap", lowest, highest);
+    checks[i].asked = fmt::format("{:g} to {:g} of the cap", least_rate_of_cap, most_rate_of_cap);
     checks[i].rate_of = directions[i].name;
   }
   return checks;

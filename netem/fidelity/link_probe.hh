@@ -13,6 +13,10 @@ namespace thinpipe::netem {
 // Directions that cannot be filled in this time are not judged.
 inline constexpr double max_probe_s = 10;
 
+// The rule for a filled direction.
+inline constexpr double least_rate_of_cap = 0.98;
+inline constexpr double most_rate_of_cap = 1.01;
+
 // Returns one check per capped direction, in the network's order: "rate in a probe before training, left->middle",
 // where `moment` is "before training". Measured is the share of the cap; null if the direction could not be filled, and
 // the note says why. Judges by the current shapes. Takes 0.4 s or more for every 2 Gbit/s of caps; directions of

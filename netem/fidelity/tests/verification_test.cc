@@ -74,6 +74,11 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   EXPECT_FALSE(find(measurements, "a->b", "1 MiB after a pause").ok);
   EXPECT_FALSE(find(measurements, "a->b", "goodput, both directions at once").ok);
   EXPECT_FALSE(find(measurements, "a to b", "goodput of one flow").ok);
+  const Measurement& off_in_both = find(measurements, "a->b", "rate of all frames, both directions");
+  EXPECT_FALSE(off_in_both.ok);
+  EXPECT_NEAR(off_in_both.measured.value() / 100e6, 0.5, 0.05);
+  const Measurement& other_way = find(measurements, "b->a", "rate of all frames, both directions");
+  EXPECT_TRUE(other_way.ok) << other_way.note;
   // The shape that the kernel held when the network was built was the one asked for.
   EXPECT_TRUE(find(measurements, "a->b", "rate in the kernel").ok);
   EXPECT_TRUE(find(measurements, "a->b", "burst in the kernel").ok);
