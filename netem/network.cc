@@ -14,6 +14,7 @@
 #include "netem/kernel/qdisc_stack.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/network_devices.hh"
+#include "netem/topology/hops.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -31,15 +32,38 @@ std::vector<Host> make_hosts(const Topology& topology) {
   return hosts;
 }
 
+// Throws Error unless the socket sends packets of this size.
+void check_packet_bytes(const FileDescriptor& socket, unsigned asked, const std::string& from,
+                        const std::string& to) {
+  const unsigned held = largest_packet_bytes(socket);
+  if (held == asked) return;
+  throw Error(fmt::format("send packets of {} bytes from {} to {}: the kernel sends {} bytes at most", asked,
+                          from, to, held));
+}
+
 // Connects each host to the next and reads the algorithm of both sockets: the algorithm in use counts, not
-// the one in the routes. Returns the host's algorithm, several joined by "/" if its sockets differ.
-std::vector<std::string> congestion_controls_in_use(const std::vector<Host>& hosts) {
+// the one in the routes. Returns the host's algorithm, several joined by "/" if its sockets differ. Throws Error if their
+// packets have another size than the topology's.
+std::vector<std::string> congestion_controls_in_use(const Topology& topology,
+                                                    const std::vector<Host>& hosts) {
   if (hosts.size() < 2) return {};
+  const bool has_large_packets = topology.forwarding == Forwarding::bridged;
+  std::map<std::string, std::size_t> group_of;
+  const auto groups = uncapped_groups(topology);
+  for (std::size_t group = 0; group < groups.size(); ++group) {
+    for (const std::string& host : groups[group]) group_of[host] = group;
+  }
   std::vector<std::set<std::string>> names(hosts.size());
   for (std::size_t i = 0; i + 1 < hosts.size(); ++i) {
-    const Connection connection = connect_hosts(hosts[i], hosts[i + 1]);
+    const Host& from = hosts[i];
+    const Host& to = hosts[i + 1];
+    const Connection connection = connect_hosts(from, to);
     names[i].insert(congestion_control(connection.client));
     names[i + 1].insert(congestion_control(connection.server));
+    const bool is_large = has_large_packets && group_of.at(from.name) == group_of.at(to.name);
+    const unsigned asked = is_large ? uncapped_packet_bytes : topology.frame.packet_bytes;
+    check_packet_bytes(connection.client, asked, from.name, to.name);
+    check_packet_bytes(connection.server, asked, to.name, from.name);
   }
   std::vector<std::string> out;
   for (const std::set<std::string>& of_host : names)
@@ -117,7 +141,8 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
   hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
   devices_ = std::make_unique<Devices>(topology_, schedule, hosts_);
-  congestion_control_ = describe_congestion_controls(topology_, congestion_controls_in_use(hosts_));
+  congestion_control_ =
+      describe_congestion_controls(topology_, congestion_controls_in_use(topology_, hosts_));
   frames_lost_in_construction_ = devices_->frames_lost();
   const bool keep_awake =
       idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && wakes_up_late());

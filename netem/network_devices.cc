@@ -45,6 +45,7 @@ std::string port_hardware_address(int ifindex) {
 Network::Devices::Devices(const Topology& topology, const Schedule& schedule, const std::vector<Host>& hosts)
     : hosts_(hosts),
       forwarding_(topology.forwarding),
+      packet_bytes_(topology.frame.packet_bytes),
       congestion_controls_(congestion_controls(topology)),
       neighbours_(first_ifindex, forwarding_ == Forwarding::bridged ? hosts.size() : 0),
       large_packet_routes_(hosts.size()),
@@ -107,8 +108,8 @@ void Network::Devices::add_switches(const Topology& topology) {
 }
 
 Network::Devices::End Network::Devices::make_end(const std::string& node, bool uncapped) {
-  std::optional<unsigned> mtu_bytes;
-  if (uncapped && forwarding_ == Forwarding::bridged) mtu_bytes = uncapped_packet_bytes;
+  const bool is_large = uncapped && forwarding_ == Forwarding::bridged;
+  const unsigned mtu_bytes = is_large ? uncapped_packet_bytes : packet_bytes_;
   if (const auto found = location_of_.find(node); found != location_of_.end()) {
     const Location& location = *found->second;
     const int ifindex = next_ifindex_++;
@@ -206,7 +207,7 @@ void Network::Devices::finish(const End& end, const End& peer, bool shaped) {
   }
   if (!end.host) return;
   bring_up_device(*end.socket, loopback_ifindex);
-  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_,
+  add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_, packet_bytes_,
                         congestion_controls_[*end.host]);
   if (forwarding_ == Forwarding::bridged) neighbours_.add(*end.socket, *end.host);
   if (const auto& routes = large_packet_routes_[*end.host]) routes->add(*end.socket);

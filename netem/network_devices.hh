@@ -91,6 +91,7 @@ class Network::Devices {
 
   const std::vector<Host>& hosts_;
   Forwarding forwarding_;
+  unsigned packet_bytes_;
   std::vector<std::string> congestion_controls_;  // by host
   std::map<std::string, std::size_t> host_index_;
   Neighbours neighbours_;

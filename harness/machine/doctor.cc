@@ -115,7 +115,7 @@ Finding examine_cpus(const netem::Network& network) {
   }
   const double elapsed_s = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   const double used_cores = (spent_s() - spent_before_s) / elapsed_s;
-  const double share = goodput_bit_per_s / caps_bit_per_s / netem::goodput_of_cap;
+  const double share = goodput_bit_per_s / caps_bit_per_s / topology.frame.goodput_of_cap();
   finding.ok = share >= enough_of_caps;
   finding.found = fmt::format(
       "{} cores; filling the {} caps of {} at once, {} in all, took {:.2f} cores and reached {:.3f} of the "

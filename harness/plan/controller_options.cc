@@ -110,6 +110,11 @@ void ControllerOptions::visit(auto& field) {
                 "an object with that of single hosts and a \"default\" for all others; null: the "
                 "topology's, by default cubic"});
   }
+  field("mtu", mtu,
+        Rule{.effect = "bytes of the largest packet on paths that cross a cap; null: the topology's, by "
+                       "default 1500",
+             .at_least = netem::min_packet_bytes,
+             .at_most = netem::max_packet_bytes});
   field("workers", workers,
         Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
                        "mode converge",

@@ -73,6 +73,7 @@ struct ControllerOptions {
   std::optional<ExternalTrainer> trainer;
   std::optional<BottleneckOptions> bottleneck;
   std::optional<Json> congestion_control;  // netem::set_congestion_control checks it
+  std::optional<std::int64_t> mtu;
   std::optional<std::int64_t> workers;
   netem::ScheduleOptions schedule;
   std::vector<netem::CrossFlow> cross_traffic;

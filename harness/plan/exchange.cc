@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/protocol/call.hh"
-#include "netem/topology/frame.hh"
 #include "netem/topology/reduction_tree.hh"
 #include "netem/topology/shortest_paths.hh"
 
@@ -109,7 +108,7 @@ std::optional<ExchangePrediction> predict_exchange(const netem::Topology& topolo
   const auto consider = [&](const std::string& from, const std::string& to, const netem::Direction& direction,
                             double sent_bytes) {
     if (!direction.rate_bit_per_s) return;
-    const double wire_bytes = sent_bytes / netem::goodput_of_cap;
+    const double wire_bytes = sent_bytes / direction.frame.goodput_of_cap();
     const double time_s = 8 * wire_bytes / *direction.rate_bit_per_s;
     if (wire_bytes > 0 && (!slowest || time_s > slowest->time_s)) {
       slowest = {netem::direction_name(from, to), wire_bytes, time_s};

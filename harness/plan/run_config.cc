@@ -120,6 +120,7 @@ void read_network_part(const Given& given, Topologies& topologies, Setting& sett
   netem::Topology& topology = setting.topology;
   topology = topologies.load(options.topology, given.place_of("topology"));
   check_kind(topology, options.mode, given.place_of("topology"));
+  if (options.mtu) netem::set_mtu(topology, *options.mtu, given.place_of("mtu"));
   if (options.bottleneck) apply_bottleneck(topology, *options.bottleneck, given.place_of("bottleneck"));
   if (options.congestion_control)
     netem::set_congestion_control(topology, *options.congestion_control,
@@ -266,7 +267,7 @@ void read_live_part(const Given& given, Topologies& topologies, Setting& setting
 void read_cluster_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   run.mode = Mode::cluster;
   for (const char* key :
-       {"bottleneck", "congestion_control", "network_events", "rate_trace", "cross_traffic"})
+       {"bottleneck", "congestion_control", "mtu", "network_events", "rate_trace", "cross_traffic"})
     given.refuse(key, "does not work in mode \"cluster\", whose network is real; remove it");
   given.refuse(
       "compute_profile",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "netem/topology/frame.hh"
 #include "netem/topology/shortest_paths.hh"
 
 namespace thinpipe {
@@ -35,10 +34,10 @@ FluidNetwork::FluidNetwork(const netem::Topology& topology)
         const netem::Direction& direction = direction_of(topology, directed_link);
         pair.latency_s += direction.impairments.delay_s;
         if (!direction.rate_bit_per_s) continue;
-        pair.latency_s += 8 * netem::full_frame_bytes / *direction.rate_bit_per_s;
+        pair.latency_s += 8 * direction.frame.bytes() / *direction.rate_bit_per_s;
         const auto [cap, is_new] =
             caps.try_emplace({directed_link.link, directed_link.forward}, capacities_.size());
-        if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * netem::goodput_of_cap);
+        if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * direction.frame.goodput_of_cap());
         own.push_back(cap->second);
       }
       std::ranges::sort(own);

@@ -24,7 +24,6 @@ using Clock = std::chrono::steady_clock;
 constexpr auto pacing_period = std::chrono::milliseconds(1);
 constexpr double headers_of_datagram = 14 + 20 + 8;  // Ethernet, IP and UDP
 constexpr double headers_of_segment = full_frame_bytes - full_frame_payload_bytes;
-constexpr double datagram_bytes = full_frame_bytes - headers_of_datagram;  // payload of a full frame
 constexpr double longest_backlog_s = 0.1;  // what a sender that was not scheduled catches up with
 constexpr double poll_s = 0.05;            // how often a waiting thread looks whether it must end
 
@@ -54,6 +53,7 @@ class CrossTraffic::Flow {
  public:
   Flow(const Network& network, const CrossFlow& flow)
       : flow_(flow),
+        frame_bytes_(network.topology().frame.bytes()),
         name_(fmt::format("cross traffic from {} to {}", flow.from, flow.to)),
         sockets_((flow.rate_bit_per_s ? connect_datagrams : connect_hosts)(network.host(flow.from),
                                                                            network.host(flow.to))) {
@@ -94,8 +94,8 @@ class CrossTraffic::Flow {
 
   // A datagram that finds its host's queue full, or the link down, is lost there, as in a switch.
   void send_datagrams() {
-    const std::vector<char> datagram(static_cast<std::size_t>(datagram_bytes));
-    const double datagrams_per_s = *flow_.rate_bit_per_s / (8 * full_frame_bytes);
+    const std::vector<char> datagram(static_cast<std::size_t>(frame_bytes_ - headers_of_datagram));
+    const double datagrams_per_s = *flow_.rate_bit_per_s / (8 * frame_bytes_);
     double due_before = 0;
     for (auto wake = start_; !stopping_; wake = std::max(wake + pacing_period, Clock::now())) {
       std::this_thread::sleep_until(wake);
@@ -105,7 +105,7 @@ class CrossTraffic::Flow {
         const ssize_t sent =
             ::send(sockets_.client.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent >= 0) {
-          sent_ += full_frame_bytes;
+          sent_ += frame_bytes_;
         } else if (!must_wait() && !is_lost_in_host()) {
           throw SystemError("send " + name_, errno);
         }
@@ -136,6 +136,7 @@ class CrossTraffic::Flow {
   }
 
   CrossFlow flow_;
+  double frame_bytes_;
   std::string name_;
   Connection sockets_;
   Clock::time_point start_;

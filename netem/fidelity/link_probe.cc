@@ -41,8 +41,8 @@ struct Round {
   double fill_s = 0;
 };
 
-double fill_time_s(double rate_bit_per_s, double round_trip_s) {
-  const double frames_s = fill_frames * 8 * full_frame_bytes / rate_bit_per_s;
+double fill_time_s(double rate_bit_per_s, double round_trip_s, const Frame& frame) {
+  const double frames_s = fill_frames * 8 * frame.bytes() / rate_bit_per_s;
   return std::min(std::max(least_fill_s, frames_s) + round_trips_to_fill * round_trip_s, max_fill_s);
 }
 
@@ -98,7 +98,8 @@ class Prober {
     Round& round = round_for(path, rate_bit_per_s);
     round.pairs.emplace_back(&network_.host(hosts->first), &network_.host(hosts->second));
     round.rate_bit_per_s += rate_bit_per_s;
-    round.fill_s = std::max(round.fill_s, fill_time_s(rate_bit_per_s, round_trip_s));
+    round.fill_s =
+        std::max(round.fill_s, fill_time_s(rate_bit_per_s, round_trip_s, network_.topology().frame));
     for (const Hop& crossed : path) {
       if (!crossed.rate_bit_per_s()) continue;
       round.directions.insert(crossed.name());

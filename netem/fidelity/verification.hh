@@ -23,12 +23,11 @@ struct Measurement {
   std::string note = {};
 };
 
-// The limits of the rules. Goodput is relative to the cap x 1448/1514.
-inline constexpr double min_goodput = 0.98;     // of one flow, and of the sum of four
-inline constexpr double max_goodput = 1.02;     // leaves room for a burst and for the estimate's error
-inline constexpr double min_jain_index = 0.99;  // among four flows
-// Of both directions at once. Acknowledgements take the rest: at most one of 66 bytes for each frame of 1514.
-inline constexpr double min_goodput_beside_other_direction = min_goodput * 1514 / (1514 + 66);
+// The limits of the rules. Goodput is relative to the cap x goodput_of_cap() (frame.hh).
+inline constexpr double min_goodput = 0.98;            // of one flow, and of the sum of four
+inline constexpr double max_goodput = 1.02;            // leaves room for a burst and for the estimate's error
+inline constexpr double min_jain_index = 0.99;         // among four flows
+inline constexpr double acknowledgement_bytes = 66;    // at most one for each frame of the other direction
 inline constexpr double long_message_bytes = 1 << 20;  // after a pause
 inline constexpr double long_message_within = 0.02;
 inline constexpr double short_message_bytes = 1 << 16;

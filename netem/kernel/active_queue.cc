@@ -21,8 +21,8 @@ constexpr double red_max_share = 0.1;        // S. Floyd's recommendation
 constexpr unsigned red_max_weight_log2 = 9;  // about the 0.002 of RED's paper
 constexpr unsigned red_average_bits = 31;    // the kernel keeps the average, shifted by the weight, in these
 
-unsigned red_weight_log2(double max_bytes) {
-  const auto frames = static_cast<std::uint64_t>(std::max(max_bytes / full_frame_bytes, 2.0));
+unsigned red_weight_log2(double max_bytes, const Frame& frame) {
+  const auto frames = static_cast<std::uint64_t>(std::max(max_bytes / frame.bytes(), 2.0));
   const auto bits = static_cast<unsigned>(std::bit_width(static_cast<std::uint64_t>(max_bytes)));
   const unsigned wanted = std::min(static_cast<unsigned>(std::bit_width(frames)) - 1, red_max_weight_log2);
   return std::max(1U, std::min(wanted, red_average_bits - std::min(bits, red_average_bits)));
@@ -35,9 +35,9 @@ struct IdleDecay {
   std::array<std::uint8_t, 256> shifts{};
 };
 
-IdleDecay idle_decay(unsigned weight_log2, double rate_bit_per_s) {
+IdleDecay idle_decay(unsigned weight_log2, double rate_bit_per_s, const Frame& frame) {
   constexpr double max_shift = 31;
-  const double frame_us = 8e6 * full_frame_bytes / rate_bit_per_s;
+  const double frame_us = 8e6 * frame.bytes() / rate_bit_per_s;
   const double shift_per_us = -std::log2(1 - std::exp2(-static_cast<double>(weight_log2))) / frame_us;
   IdleDecay out;
   while (max_shift / shift_per_us > 255 * std::exp2(out.cell_log2)) ++out.cell_log2;
@@ -52,8 +52,8 @@ void put_number(const OwnedMessage& message, int attribute, std::uint32_t value)
   netlink_call("describe a queue", nla_put_u32(message.get(), attribute, value));
 }
 
-void put_red(const OwnedMessage& message, const ActiveQueue& queue, double rate_bit_per_s) {
-  const IdleDecay decay = idle_decay(queue.weight_log2, rate_bit_per_s);
+void put_red(const OwnedMessage& message, const ActiveQueue& queue, const LinkShape& shape) {
+  const IdleDecay decay = idle_decay(queue.weight_log2, shape.rate_bit_per_s, shape.frame);
   tc_red_qopt settings{};
   settings.limit = queue.limit;
   settings.qth_min = queue.min_bytes;
@@ -153,16 +153,16 @@ ActiveQueue active_queue_of(const LinkShape& shape) {
     out.max_bytes = bytes / 2;
     out.min_bytes = bytes / 6;
     out.max_share = static_cast<std::uint32_t>(std::exp2(32) * red_max_share);
-    out.weight_log2 = red_weight_log2(out.max_bytes);
+    out.weight_log2 = red_weight_log2(out.max_bytes, shape.frame);
   } else {
-    out.limit = static_cast<std::uint32_t>(std::ceil(shape.queue_bytes / full_frame_bytes));
+    out.limit = static_cast<std::uint32_t>(std::ceil(shape.queue_bytes / shape.frame.bytes()));
     if (shape.queueing == Queueing::fq_codel) out.memory_bytes = 2 * bytes;
   }
   return out;
 }
 
-double queue_bytes_of(const ActiveQueue& queue) {
-  return queue.queueing == Queueing::red ? queue.limit : queue.limit * full_frame_bytes;
+double queue_bytes_of(const ActiveQueue& queue, const Frame& frame) {
+  return queue.queueing == Queueing::red ? queue.limit : queue.limit * frame.bytes();
 }
 
 std::string print(const ActiveQueue& queue) {
@@ -186,7 +186,7 @@ void put_active_queue(const NetlinkSocket& socket, Edit edit, const std::string&
   nlattr* const options = nla_nest_start(message.get(), TCA_OPTIONS);
   netlink_call(attempt, options == nullptr ? -NLE_NOMEM : 0);
   if (queue.queueing == Queueing::red) {
-    put_red(message, queue, shape.rate_bit_per_s);
+    put_red(message, queue, shape);
   } else if (queue.queueing == Queueing::fq_codel) {
     put_number(message, TCA_FQ_CODEL_LIMIT, queue.limit);
     put_number(message, TCA_FQ_CODEL_MEMORY_LIMIT, queue.memory_bytes);

@@ -33,8 +33,8 @@ struct ActiveQueue {
 //             that spreads the average over as many full frames as max holds (at most 512)
 ActiveQueue active_queue_of(const LinkShape& shape);
 
-// Returns the queue's length in bytes that these settings stand for; whole frames if the limit counts packets.
-double queue_bytes_of(const ActiveQueue& queue);
+// Returns the queue's length in bytes that these settings stand for; whole full frames if the limit counts packets.
+double queue_bytes_of(const ActiveQueue& queue, const Frame& frame);
 
 // Returns a description for messages.
 std::string print(const ActiveQueue& queue);

@@ -7,8 +7,6 @@
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 
-#include "netem/topology/frame.hh"
-
 namespace thinpipe::netem {
 namespace {
 
@@ -94,7 +92,7 @@ std::string host_hardware_address(std::size_t index) {
 }
 
 void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index, Forwarding forwarding,
-                           const std::string& congestion_control) {
+                           unsigned packet_bytes, const std::string& congestion_control) {
   add_address(socket, ifindex, host_address(index));
   const std::string attempt =
       fmt::format("add a route from {} with {}", host_address(index), congestion_control);

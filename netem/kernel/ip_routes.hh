@@ -15,10 +15,10 @@ std::string host_address(std::size_t index);
 std::string host_hardware_address(std::size_t index);
 
 // Gives the device the address of host `index` and a route to the whole subnet: direct if bridged, through
-// the gateway if routed. The route's packets have at most packet_bytes (frame.hh). The route names the congestion
+// the gateway if routed. The route's packets have at most packet_bytes. The route names the congestion
 // control: a namespace of an ordinary user may not change its default, but a route may name any that the kernel has.
 void add_address_and_route(const NetlinkSocket& socket, int ifindex, std::size_t index, Forwarding forwarding,
-                           const std::string& congestion_control);
+                           unsigned packet_bytes, const std::string& congestion_control);
 
 // Routes over which hosts send each other packets as large as their devices allow; as few routes as the
 // addresses permit. For bridged networks.

@@ -13,6 +13,7 @@
 #include <thread>
 
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -129,6 +130,14 @@ std::string congestion_control(const FileDescriptor& socket) {
   return name.data();
 }
 
+unsigned largest_packet_bytes(const FileDescriptor& socket) {
+  int bytes = 0;
+  socklen_t length = sizeof bytes;
+  system_call("read the largest packet of a socket",
+              ::getsockopt(socket.get(), IPPROTO_IP, IP_MTU, &bytes, &length));
+  return static_cast<unsigned>(bytes);
+}
+
 std::vector<double> measure_goodput(const std::vector<std::pair<const Host*, const Host*>>& pairs,
                                     const GoodputOptions& options) {
   std::vector<std::unique_ptr<Flow>> flows;
@@ -233,8 +242,8 @@ double jain_index(const std::vector<double>& rates) {
   return squares == 0 ? 0 : sum * sum / (static_cast<double>(rates.size()) * squares);
 }
 
-double ideal_message_s(double bytes, double rate_bit_per_s) {
-  return 8 * bytes / goodput_of_cap / rate_bit_per_s;
+double ideal_message_s(double bytes, double rate_bit_per_s, const Frame& frame) {
+  return 8 * bytes / frame.goodput_of_cap() / rate_bit_per_s;
 }
 
 }  // namespace thinpipe::netem

@@ -13,13 +13,16 @@ namespace thinpipe::netem {
 // Returns the name of the congestion control that the kernel uses on the socket.
 std::string congestion_control(const FileDescriptor& socket);
 
+// Returns the bytes of the largest packet that the kernel sends on the connected socket.
+unsigned largest_packet_bytes(const FileDescriptor& socket);
+
 struct GoodputOptions {
   double settle_s = 0.3;  // warm-up of the flow, not measured
   double measure_s = 1.0;
 };
 
 // Returns TCP goodput from the first host of each pair to the second, in payload bits per second as received.
-// All pairs send at the same time. Full frames reach at most the cap x 1448/1514.
+// All pairs send at the same time. Full frames of 1500-byte packets reach at most the cap x 1448/1514.
 std::vector<double> measure_goodput(const std::vector<std::pair<const Host*, const Host*>>& pairs,
                                     const GoodputOptions& options = {});
 
@@ -51,6 +54,6 @@ int measure_loss(const Host& from, const Host& to, const LossOptions& options);
 double jain_index(const std::vector<double>& rates);
 
 // Returns the lower bound on the time of a message through a cap, in seconds. `bytes`: of payload.
-double ideal_message_s(double bytes, double rate_bit_per_s);
+double ideal_message_s(double bytes, double rate_bit_per_s, const Frame& frame = {});
 
 }  // namespace thinpipe::netem

@@ -103,7 +103,7 @@ void read_queue(const OwnedCache& cache, const ShapedDevice& device,
                 const std::optional<HeldActiveQueue>& active, LinkShape& out) {
   if (active) {
     out.queueing = active->settings.queueing;
-    out.queue_bytes = queue_bytes_of(active->settings);
+    out.queue_bytes = queue_bytes_of(active->settings, out.frame);
     out.ecn = active->settings.ecn;
     return;
   }
@@ -115,12 +115,13 @@ void read_queue(const OwnedCache& cache, const ShapedDevice& device,
 }
 
 LinkShape read_shape(const OwnedCache& cache, const ShapedDevice& device,
-                     const std::optional<HeldActiveQueue>& active) {
+                     const std::optional<HeldActiveQueue>& active, const Frame& frame) {
   const OwnedQdisc shaper = find(cache, device, shaper_handle);
   LinkShape out{
       .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
       .burst_bytes = held_burst_bytes(shaper),
-      .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{}};
+      .impairments = device.impaired ? read_impairments(find(cache, device, netem_handle)) : Impairments{},
+      .frame = frame};
   read_queue(cache, device, active, out);
   return out;
 }
@@ -155,8 +156,8 @@ bool is_held(const Impairments& asked, const Impairments& held) {
 }
 
 // codel and fq_codel count packets.
-double queue_rounding_bytes(Queueing queueing) {
-  return queueing == Queueing::codel || queueing == Queueing::fq_codel ? full_frame_bytes : 1;
+double queue_rounding_bytes(const LinkShape& shape) {
+  return shape.queueing == Queueing::codel || shape.queueing == Queueing::fq_codel ? shape.frame.bytes() : 1;
 }
 
 // Checks the values that netem counts in frames. They are not part of a shape but follow from it.
@@ -206,7 +207,7 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
 
   const OwnedCache cache = all_qdiscs(socket);
   const auto active = is_active(asked.queueing) ? read_active_queue(socket, device) : std::nullopt;
-  const LinkShape held = read_shape(cache, device, active);
+  const LinkShape held = read_shape(cache, device, active, asked.frame);
   if (!is_held(asked, held)) {
     throw Error(fmt::format("shape {}: asked for {}, but the kernel holds {}", device.name, print(asked),
                             print(held)));
@@ -222,7 +223,7 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
 bool is_held(const LinkShape& asked, const LinkShape& held) {
   return std::abs(held.rate_bit_per_s - asked.rate_bit_per_s) <= 8 &&
          is_held_bucket(asked.burst_bytes, held.burst_bytes, catch_up_ratio * asked.rate_bit_per_s) &&
-         std::abs(held.queue_bytes - asked.queue_bytes) <= queue_rounding_bytes(asked.queueing) &&
+         std::abs(held.queue_bytes - asked.queue_bytes) <= queue_rounding_bytes(asked) &&
          held.queueing == asked.queueing && held.ecn == asked.ecn &&
          is_held(asked.impairments, held.impairments);
 }

@@ -3,14 +3,29 @@
 
 namespace thinpipe::netem {
 
-inline constexpr double full_frame_bytes = 1514;          // MTU 1500 and the Ethernet header
-inline constexpr double full_frame_payload_bytes = 1448;  // minus headers of IP and of TCP with timestamps
-// The largest share of a cap that payload can use.
-inline constexpr double goodput_of_cap = full_frame_payload_bytes / full_frame_bytes;
+struct Frame {
+  unsigned packet_bytes = 1500;  // of the largest packet: the network's MTU
 
-// Largest packets, on paths with a cap and on paths without. An uncapped path models a fabric that is never
-// the limit; frames of 1514 bytes on it would use most of a small machine's CPU time.
-inline constexpr unsigned packet_bytes = 1500;
+  constexpr double bytes() const { return packet_bytes + 14.0; }  // with the Ethernet header
+  constexpr double payload_bytes() const {
+    return packet_bytes - 52.0;
+  }  // minus headers of IP and of TCP with timestamps
+  // The largest share of a cap that payload can use.
+  constexpr double goodput_of_cap() const { return payload_bytes() / bytes(); }
+
+  bool operator==(const Frame&) const = default;
+};
+
+inline constexpr unsigned min_packet_bytes = 1280;  // of IPv6; smaller ones are not worth their headers
+inline constexpr unsigned max_packet_bytes = 9216;  // of most switches that forward jumbo frames
+
+// Of a network that does not say otherwise, and of real ones.
+inline constexpr double full_frame_bytes = Frame{}.bytes();
+inline constexpr double full_frame_payload_bytes = Frame{}.payload_bytes();
+inline constexpr double goodput_of_cap = Frame{}.goodput_of_cap();
+
+// The largest packet on paths without a cap. Such a path models a fabric that is never the limit; small frames on it would
+// use most of a small machine's CPU time.
 inline constexpr unsigned uncapped_packet_bytes = 65535;
 
 }  // namespace thinpipe::netem

@@ -11,20 +11,30 @@
 namespace thinpipe::netem {
 namespace {
 
-// Below two and three frames after TCP has subtracted its room for headers.
-constexpr unsigned one_frame_segment_bytes = 2048;
-constexpr unsigned two_frame_segment_bytes = 3750;
+// TCP subtracts 200 to 400 bytes for headers from what a segment may have.
+constexpr double least_subtracted_bytes = 200;
+
+// Becomes two frames of 1500 bytes after that.
+constexpr double smallest_segment_bytes = 3750;
+
+// Becomes one frame after that.
+double one_frame_segment_bytes(const Frame& frame) {
+  return frame.payload_bytes() + 600;
+}
 
 }  // namespace
 
 LinkShape link_shape_of(const Direction& direction) {
   const double bytes_per_s = direction.rate_bit_per_s.value() / 8;
   return {.rate_bit_per_s = *direction.rate_bit_per_s,
-          .burst_bytes = direction.burst_bytes.value_or(std::max(min_burst_bytes, 100e-6 * bytes_per_s)),
-          .queue_bytes = direction.queue_bytes.value_or(std::max(min_queue_bytes, 10e-3 * bytes_per_s)),
+          .burst_bytes = direction.burst_bytes.value_or(
+              std::max(min_burst_bytes(direction.frame), 100e-6 * bytes_per_s)),
+          .queue_bytes =
+              direction.queue_bytes.value_or(std::max(min_queue_bytes(direction.frame), 10e-3 * bytes_per_s)),
           .queueing = direction.queueing,
           .ecn = direction.ecn,
-          .impairments = direction.impairments};
+          .impairments = direction.impairments,
+          .frame = direction.frame};
 }
 
 double credit_bytes(const LinkShape& shape) {
@@ -51,12 +61,12 @@ Json to_json(const LinkShape& shape) {
 void check_shape(const LinkShape& shape, const Place& place) {
   // The kernel truncates the burst to whole microseconds of the rate, so up to one of them is lost.
   const double lost_bytes = shape.rate_bit_per_s / 8e6;
-  if (shape.burst_bytes - lost_bytes < full_frame_bytes) {
+  if (shape.burst_bytes - lost_bytes < shape.frame.bytes()) {
     throw InputError(place,
                      fmt::format("a burst of {} at {} cannot hold a full frame of {} bytes; raise "
                                  "\"burst\" or leave it out",
                                  format_quantity(Quantity::size, shape.burst_bytes),
-                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), full_frame_bytes));
+                                 format_quantity(Quantity::rate, shape.rate_bit_per_s), shape.frame.bytes()));
   }
   if (const double burst_s = shape.burst_bytes * 8 / shape.rate_bit_per_s; burst_s > max_burst_s) {
     throw InputError(place, fmt::format("a burst of {} takes {:.4g} s at {}, but the kernel counts at most "
@@ -73,14 +83,13 @@ void check_shape(const LinkShape& shape, const Place& place) {
 }
 
 unsigned largest_segment_bytes(const LinkShape& shape) {
-  // TCP subtracts about 320 bytes for headers, and each frame in the segment adds 66. With 15/16 there is
-  // room for both at any burst.
-  const auto passes_whole = static_cast<unsigned>(shape.burst_bytes * 15 / 16);
-  const auto leaves_room = static_cast<unsigned>(shape.burst_bytes * 5 / 8);
-  const unsigned largest = std::min(std::max(leaves_room, two_frame_segment_bytes), passes_whole);
+  const double passes_whole = least_subtracted_bytes + shape.burst_bytes * shape.frame.goodput_of_cap();
+  const double leaves_room = shape.burst_bytes * 5 / 8;
+  const double largest = std::min(
+      std::max({leaves_room, one_frame_segment_bytes(shape.frame), smallest_segment_bytes}), passes_whole);
   const Impairments& asked = shape.impairments;
   const bool by_frame = asked.loss > 0 || asked.duplication > 0 || asked.reordering > 0 || asked.jitter_s > 0;
-  return by_frame ? std::min(largest, one_frame_segment_bytes) : largest;
+  return static_cast<unsigned>(by_frame ? std::min(largest, one_frame_segment_bytes(shape.frame)) : largest);
 }
 
 }  // namespace thinpipe::netem

@@ -1,6 +1,9 @@
 // The shape of one direction of a link: cap, burst, queue and impairments. Pure.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
+
 #include "common/support/exception.hh"
 #include "common/support/json_object.hh"
 #include "netem/topology/frame.hh"
@@ -15,6 +18,7 @@ struct LinkShape {
   Queueing queueing = Queueing::fifo;
   bool ecn = false;  // an active queue marks frames of flows that understand marks, instead of dropping them
   Impairments impairments = {};
+  Frame frame = {};  // the largest that passes
 
   bool operator==(const LinkShape&) const = default;
 };
@@ -23,9 +27,15 @@ struct LinkShape {
 // "loss", "duplication" and "reordering" unless they are 0.
 Json to_json(const LinkShape& shape);
 
-inline constexpr double min_burst_bytes = 4000;  // two full frames, and room for the next one's tokens
+// Two full frames and room for the next one's tokens, or a frame that takes 5/8 of it (largest_segment_bytes): 4000
+// bytes with packets of 1500, 14 kB with packets of 9000.
+inline double min_burst_bytes(const Frame& frame) {
+  return std::max(4000.0, std::ceil(frame.bytes() * 8 / 5));
+}
 
-inline constexpr double min_queue_bytes = 16 * full_frame_bytes;
+inline double min_queue_bytes(const Frame& frame) {
+  return 16 * frame.bytes();
+}
 
 // A shaper may send at most this share of the cap while it makes up for its late timers.
 inline constexpr double catch_up_ratio = 1.05;
@@ -34,7 +44,7 @@ inline constexpr double catch_up_ratio = 1.05;
 inline constexpr double max_burst_s = 274;
 
 // Returns the shape of a direction that has a rate. Burst and queue are as given, or follow from the rate:
-//   burst = max(min_burst_bytes, 100 us of the rate)
+//   burst = max(min_burst_bytes(), 100 us of the rate)
 //   queue = max(16 full frames, 10 ms of the rate)
 // This burst (4 kB at 100 Mbit/s, 6.25 kB at 500, 12.5 kB at 1000) is the smallest that keeps the link busy.
 // A larger one would give more free credit after every pause.
@@ -53,7 +63,7 @@ void check_shape(const LinkShape& shape, const Place& place);
 
 // Returns the largest segment that hosts may send.
 // - It fits into the bucket whole; otherwise the shaper would split it, which costs CPU.
-// - It takes at most 5/8 of the bucket, but at least two frames. While the shaper waits for a segment's
+// - It takes at most 5/8 of the bucket, but holds at least a frame, and two of up to 1500 bytes. While the shaper waits for a segment's
 //   tokens, only the rest of the bucket keeps the tokens that come in until a late timer fires. Smaller
 //   segments would cost more CPU, which trainers need too (docs/fidelity.md).
 // - It is one frame if impairments apply to single frames (loss, jitter and so on): the kernel would draw

@@ -72,7 +72,8 @@ std::vector<PlacedName> read_ends(const Json& value, const Place& place, const G
 }
 
 // Expands one entry of "links"; one of its ends may stand for several nodes.
-std::vector<PlacedLink> read_links(const Json& value, const Place& place, const Groups& groups) {
+std::vector<PlacedLink> read_links(const Json& value, const Place& place, const Groups& groups,
+                                   const Frame& frame) {
   JsonObject object(value, place);
   const Json& between = object.get("between");
   const Place between_place = object.place_of("between");
@@ -81,7 +82,7 @@ std::vector<PlacedLink> read_links(const Json& value, const Place& place, const 
                      "must be a list of two ends, each a name, or one of them a list of names");
   }
   Link common;
-  Direction both;
+  Direction both{.frame = frame};
   read_direction(object, both);
   object.read("bottleneck", common.bottleneck);
   common.forward = read_override(object, "forward", both);
@@ -139,6 +140,19 @@ std::string read_congestion_control(const Json& value, const Place& place) {
                            printable(name)));
   }
   return name;
+}
+
+void read_mtu(const Json& value, const Place& place, unsigned& packet_bytes) {
+  std::int64_t bytes = 0;
+  read_value(value, place, {.at_least = min_packet_bytes, .at_most = max_packet_bytes}, bytes);
+  packet_bytes = static_cast<unsigned>(bytes);
+}
+
+void check_is_emulated(const Topology& topology, const Place& place) {
+  if (topology.is_emulated()) return;
+  throw InputError(place, fmt::format("works only over an emulated network, but the topology {} is of kind "
+                                      "\"{}\"; remove it",
+                                      topology.name, name_of(topology.kind)));
 }
 
 // Changes each direction of a bottleneck that has a cap, and checks it. Throws InputError if there is none.
@@ -216,6 +230,8 @@ Topology parse_topology(const Json& value, const Place& place) {
   object.read("kind", kind, {.one_of = {"network", "loopback", "cluster"}});
   object.read("network_interface", topology.network_interface);
   const Json* const congestion_control = object.find("congestion_control");
+  const Json* const mtu = object.find("mtu");
+  if (mtu != nullptr) read_mtu(*mtu, object.place_of("mtu"), topology.frame.packet_bytes);
   object.read("forwarding", forwarding, {.one_of = {"bridged", "routed"}});
   const NodeNames switches(object.find("switches"), object.place_of("switches"));
   const NodeNames hosts(&object.get("hosts"), object.place_of("hosts"));
@@ -228,7 +244,7 @@ Topology parse_topology(const Json& value, const Place& place) {
   if (const Json* entries = object.find("links")) {
     if (!entries->is_array()) throw InputError(object.place_of("links"), "must be a list");
     for (std::size_t i = 0; i < entries->size(); ++i) {
-      std::ranges::move(read_links((*entries)[i], object.place_of("links") / i, groups),
+      std::ranges::move(read_links((*entries)[i], object.place_of("links") / i, groups, topology.frame),
                         std::back_inserter(links));
     }
   }
@@ -248,6 +264,7 @@ Topology parse_topology(const Json& value, const Place& place) {
     if (!links.empty()) refuse("links", "has no links");
     if (!topology.switches.empty()) refuse("switches", "has no switches");
     if (topology.forwarding == Forwarding::routed) refuse("forwarding", "has nothing to forward");
+    if (mtu != nullptr) refuse("mtu", "has no links");
   } else {
     std::vector<PlacedName> nodes = switches.nodes();
     nodes.insert(nodes.end(), hosts.nodes().begin(), hosts.nodes().end());
@@ -287,6 +304,7 @@ Json to_json(const Topology& topology) {
   } else if (topology.congestion_control != default_congestion_control) {
     out["congestion_control"] = topology.congestion_control;
   }
+  if (topology.frame != Frame{}) out["mtu"] = topology.frame.packet_bytes;
   return out;
 }
 
@@ -302,11 +320,7 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
 }
 
 void set_congestion_control(Topology& topology, const Json& value, const Place& place) {
-  if (!topology.is_emulated()) {
-    throw InputError(place, fmt::format("works only over an emulated network, but the topology {} is of kind "
-                                        "\"{}\"; remove it",
-                                        topology.name, name_of(topology.kind)));
-  }
+  check_is_emulated(topology, place);
   topology.congestion_control = default_congestion_control;
   topology.other_congestion_controls.clear();
   if (!value.is_object()) {
@@ -323,6 +337,17 @@ void set_congestion_control(Topology& topology, const Json& value, const Place& 
     if (own != topology.congestion_control) topology.other_congestion_controls[host] = own;
   }
   object.finish();
+}
+
+void set_mtu(Topology& topology, const Json& value, const Place& place) {
+  check_is_emulated(topology, place);
+  read_mtu(value, place, topology.frame.packet_bytes);
+  for (Link& link : topology.links) {
+    for (Direction* direction : {&link.forward, &link.backward}) {
+      direction->frame = topology.frame;
+      check_direction(*direction, place);
+    }
+  }
 }
 
 std::vector<std::string> congestion_controls(const Topology& topology) {
@@ -347,13 +372,15 @@ std::string describe_congestion_controls(const Topology& topology, const std::ve
 
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {
   for_each_bottleneck(topology, place, [burst_s](Direction& direction) {
-    direction.burst_bytes = std::max(min_burst_bytes, burst_s * *direction.rate_bit_per_s / 8);
+    direction.burst_bytes =
+        std::max(min_burst_bytes(direction.frame), burst_s * *direction.rate_bit_per_s / 8);
   });
 }
 
 void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place) {
   for_each_bottleneck(topology, place, [queue_s](Direction& direction) {
-    direction.queue_bytes = std::max(min_queue_bytes, queue_s * *direction.rate_bit_per_s / 8);
+    direction.queue_bytes =
+        std::max(min_queue_bytes(direction.frame), queue_s * *direction.rate_bit_per_s / 8);
   });
 }
 

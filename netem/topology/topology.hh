@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/support/json_object.hh"
+#include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
 
@@ -68,6 +69,7 @@ struct Direction {
   Queueing queueing = Queueing::fifo;         // if fair, queue_bytes is per flow; needs a rate
   bool ecn = false;              // an active queue marks frames, if it can, instead of dropping them
   Impairments impairments = {};  // need a rate
+  Frame frame = {};              // the topology's
 
   bool operator==(const Direction&) const = default;
 };
@@ -106,6 +108,7 @@ struct Topology {
   std::string network_interface = {};
   std::string congestion_control = default_congestion_control;        // of TCP, on every host but these
   std::map<std::string, std::string> other_congestion_controls = {};  // by host
+  Frame frame = {};                                                   // full ones on paths that cross a cap
 
   bool is_emulated() const { return kind == TopologyKind::network; }
 };
@@ -143,6 +146,11 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
 // is up to check_kernel (netem/network.hh).
 void set_congestion_control(Topology& topology, const Json& value, const Place& place);
 
+// Sets the largest packet of all paths that cross a cap, a number of bytes. Throws InputError at `place` unless it is one from
+// min_packet_bytes to max_packet_bytes (frame.hh), the network is emulated, and the bursts that the topology gives can hold
+// such a frame.
+void set_mtu(Topology& topology, const Json& value, const Place& place);
+
 // Returns the congestion control of each host, in the order of ranks.
 std::vector<std::string> congestion_controls(const Topology& topology);
 
@@ -151,10 +159,10 @@ std::vector<std::string> congestion_controls(const Topology& topology);
 std::string describe_congestion_controls(const Topology& topology, const std::vector<std::string>& held);
 
 // Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
-// at least to min_burst_bytes (link_shape.hh). Throws InputError at `place` if that does not fit.
+// at least to min_burst_bytes() (link_shape.hh). Throws InputError at `place` if that does not fit.
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
 
-// Likewise sets the queue, at least to min_queue_bytes. If the queue is fair, each flow has one of this length.
+// Likewise sets the queue, at least to min_queue_bytes(). If the queue is fair, each flow has one of this length.
 void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place);
 
 // Likewise sets the discipline of the queue and whether it marks frames; nullopt keeps the topology's. Throws

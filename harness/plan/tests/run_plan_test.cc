@@ -160,6 +160,19 @@ TEST(PlanRuns, ACongestionControlIsPartOfTheNetwork) {
   EXPECT_THAT(refused("converge"), HasSubstr("e.json at /base/congestion_control: "));
 }
 
+TEST(PlanRuns, TheLargestPacketIsPartOfTheNetwork) {
+  const auto planned = [](const Json& base) { return plan(Json{{"base", base}}.dump().c_str()).at(0); };
+  const auto jumbo = planned({{"mtu", 9000}});
+  EXPECT_EQ(whole_config(jumbo).at("topology").at("mtu"), 9000);
+  EXPECT_NE(jumbo.id, planned(Json::object()).id);
+  EXPECT_EQ(planned({{"mtu", 1500}}).id, planned(Json::object()).id) << "the default";
+  EXPECT_THAT(failure(R"({"base": {"mtu": 64}})"), HasSubstr("e.json at /base/mtu: must be at least 1280"));
+  EXPECT_THAT(failure(R"({"base": {"topology": "loopback", "mtu": 9000}})"),
+              HasSubstr("e.json at /base/mtu: works only over an emulated network"));
+  EXPECT_THAT(failure(R"({"base": {"mode": "converge", "mtu": 9000}})"),
+              HasSubstr("e.json at /base/mtu: does not work"));
+}
+
 TEST(PlanRuns, FillsInEveryDefaultAndResolvesTheTopology) {
   const auto runs = plan(R"({"base": {"bottleneck": {"rate": "200 Mbit/s"}}})");
   ASSERT_EQ(runs.size(), 1);

@@ -27,10 +27,11 @@ constexpr VerificationEffort hasty{.repetitions = 1,
                                    .datagrams = 50,
                                    .min_frames = 50};
 
-Topology pair_at(const char* rate) {
-  const Json description = {{"name", "pair"},
-                            {"hosts", {"a", "b"}},
-                            {"links", {{{"between", {"a", "b"}}, {"rate", rate}, {"bottleneck", true}}}}};
+Topology pair_at(const char* rate, const char* queueing = "fair") {
+  const Json description = {
+      {"name", "pair"},
+      {"hosts", {"a", "b"}},
+      {"links", {{{"between", {"a", "b"}}, {"rate", rate}, {"queueing", queueing}, {"bottleneck", true}}}}};
   return parse_topology(description, {"pair", ""});
 }
 
@@ -84,6 +85,29 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   EXPECT_TRUE(find(measurements, "a->b", "burst in the kernel").ok);
   EXPECT_THAT(told, Contains("both directions at once"));
   EXPECT_EQ(to_json(measurements)["verdict"], "deviates");
+}
+
+TEST(VerifyTest, DoesNotJudgeWhatASharedQueueDoesNotPromise) {
+  const Network network(pair_at("100 Mbit/s", "fifo"));
+  const auto measurements = verify(network, hasty, [](const std::string&, const std::string&) {});
+  for (const char* const what : {"evenness of four flows", "goodput, both directions at once"}) {
+    const Measurement& one = find(measurements, "a->b", what);
+    EXPECT_TRUE(one.measured) << what;
+    EXPECT_EQ(one.rule, "") << what;
+    EXPECT_THAT(one.note, HasSubstr("share one queue"));
+  }
+  EXPECT_NE(find(measurements, "a->b", "goodput of one flow").rule, "");
+}
+
+TEST(VerifyTest, ExpectsWhatABurstLetsPassEarly) {
+  Topology topology = pair_at("100 Mbit/s");
+  set_bottleneck_burst(topology, 2e-3, {"", ""});
+  const Network network(topology);
+  const auto measurements = verify(network, hasty, [](const std::string&, const std::string&) {});
+  const Measurement& message = find(measurements, "a->b", "64 KiB after a pause");
+  EXPECT_LT(message.measured.value() / message.asked.value(), 0.9) << "of 25 kB";
+  EXPECT_TRUE(message.ok) << message.note;
+  EXPECT_THAT(message.rule, HasSubstr("40 % earlier"));
 }
 
 TEST(VerifyTest, SaysWhyALinkCannotBeMeasured) {

@@ -42,8 +42,12 @@ TEST(ActiveQueueTest, RedsAverageSpansTheFramesOfTheUpperThreshold) {
 }
 
 TEST(ActiveQueueTest, LengthsAreReadBackInBytes) {
-  EXPECT_EQ(queue_bytes_of(settings(Queueing::red, 120'000)), 120'000);
-  EXPECT_EQ(queue_bytes_of(settings(Queueing::codel, 120'000)), 80 * 1514);
+  EXPECT_EQ(queue_bytes_of(settings(Queueing::red, 120'000), {}), 120'000);
+  EXPECT_EQ(queue_bytes_of(settings(Queueing::codel, 120'000), {}), 80 * 1514);
+  const Frame jumbo{.packet_bytes = 9000};
+  const ActiveQueue of_jumbo =
+      active_queue_of({.queue_bytes = 120'000, .queueing = Queueing::codel, .frame = jumbo});
+  EXPECT_EQ(queue_bytes_of(of_jumbo, jumbo), 14 * 9014);
 }
 
 }  // namespace

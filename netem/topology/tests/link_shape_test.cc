@@ -1,6 +1,8 @@
 // The shape of a link whose file leaves settings out.
 #include "netem/topology/link_shape.hh"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace thinpipe::netem {
@@ -14,6 +16,12 @@ TEST(LinkShapeTest, FollowsTheRate) {
   EXPECT_EQ(shape_at(100e6).queue_bytes, 125e3);
   EXPECT_EQ(shape_at(1e9).queue_bytes, 1.25e6);
   EXPECT_EQ(shape_at(1e6).queue_bytes, 16 * 1514);
+}
+
+TEST(LinkShapeTest, HoldsLargerFrames) {
+  const LinkShape shape = link_shape_of({.rate_bit_per_s = 10e6, .frame = {.packet_bytes = 9000}});
+  EXPECT_EQ(shape.burst_bytes, 14423) << "1.6 frames";
+  EXPECT_EQ(shape.queue_bytes, 16 * 9014);
 }
 
 TEST(LinkShapeTest, CreditExceedsTheBurstWhereLateTimersCostMoreThanIt) {
@@ -39,13 +47,28 @@ TEST(LinkShapeTest, FramesThatMeetTheirFatesOneByOneTravelOneByOne) {
 }
 
 // The kernel subtracts at least 200 bytes for headers; each frame with 1448 bytes of payload has 1514.
-double max_wire_bytes(unsigned segment_bytes) {
-  return (segment_bytes - 200.0) / 1448 * 1514;
+double max_wire_bytes(unsigned segment_bytes, const Frame& frame = {}) {
+  return std::floor((segment_bytes - 200.0) / frame.payload_bytes()) * frame.bytes();
 }
 
 TEST(LinkShapeTest, LargestSegmentPassesTheBurstWhole) {
   for (const double burst : {2000.0, 4000.0, 6250.0, 12500.0, 512000.0}) {
     EXPECT_LE(max_wire_bytes(largest_segment_bytes({.burst_bytes = burst})), burst);
+  }
+}
+
+TEST(LinkShapeTest, LargestSegmentHoldsFramesOfAnySizeAndPassesTheSmallestBurstWhole) {
+  for (const unsigned packet_bytes : {1280U, 1500U, 2000U, 4000U, 9000U, 9216U}) {
+    const Frame frame{.packet_bytes = packet_bytes};
+    for (const double rate : {10e6, 1e9}) {
+      const LinkShape shape = link_shape_of({.rate_bit_per_s = rate, .frame = frame});
+      const unsigned largest = largest_segment_bytes(shape);
+      EXPECT_GE(largest, frame.payload_bytes() + 400) << packet_bytes;
+      EXPECT_LE(max_wire_bytes(largest, frame), shape.burst_bytes) << packet_bytes;
+      if (packet_bytes > 2000) {
+        EXPECT_LE(max_wire_bytes(largest, frame), 5.0 / 8 * shape.burst_bytes + 1) << packet_bytes;
+      }
+    }
   }
 }
 

@@ -58,6 +58,19 @@ TEST(TopologyRefusals, OfCongestionControls) {
       "/congestion_control", "works only over an emulated network");
 }
 
+TEST(TopologyRefusals, OfPacketsThatNoSwitchForwards) {
+  for (const Json& bytes : {Json(1279), Json(9217), Json("9000"), Json(1500.5)}) {
+    expect_refusal_of_form(spoiled([&](Json& t) { t["mtu"] = bytes; }), "/mtu", "must be");
+  }
+  expect_refusal({{"name", "here"}, {"kind", "loopback"}, {"hosts", {"a", "b"}}, {"mtu", 9000}}, "/mtu",
+                 "has no links");
+  expect_refusal(spoiled([](Json& t) {
+                   t["mtu"] = 9000;
+                   t["links"][2]["burst"] = "9 kB";
+                 }),
+                 "/links/2", "cannot hold a full frame of 9014 bytes");
+}
+
 TEST(TopologyRefusals, OfMarksByQueuesThatCannotMark) {
   for (const char* const queueing : {"fifo", "fair"}) {
     expect_refusal(spoiled([&](Json& t) {

@@ -59,8 +59,8 @@ std::vector<std::string> shipped_names() {
 TEST(ShippedTopologiesTest, AreTheseAndFollowTheSchema) {
   EXPECT_THAT(shipped_names(),
               testing::UnorderedElementsAre("three-switch", "pair", "star", "two-rack", "dumbbell",
-                                            "fat-tree", "ring-of-sites", "wan-4-sites", "sites", "federation",
-                                            "loopback", "cluster-4"));
+                                            "fat-tree", "ring-of-sites", "three-router", "wan-4-sites",
+                                            "sites", "federation", "loopback", "cluster-4"));
   for (const std::string& name : shipped_names()) {
     const Json text = parse_json_file(folder + name + ".json");
     EXPECT_THAT(published_schema("topology").violations(text), testing::IsEmpty()) << name;
@@ -144,6 +144,23 @@ TEST(TopologyTest, ACongestionControlIsKeptUnlessItIsTheDefault) {
   const Json normal = to_json(parse_topology(text, {"t.json", ""}));
   EXPECT_EQ(normal.at("congestion_control"), "bbr");
   EXPECT_EQ(parse_topology(normal, {"t.json", ""}).congestion_control, "bbr");
+}
+
+TEST(TopologyTest, TheLargestPacketIsThatOfEveryLink) {
+  Json text = parse_json_file(folder + "three-switch.json");
+  EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""})).contains("mtu"));
+  text["mtu"] = 9000;
+  const Topology topology = parse_topology(text, {"t.json", ""});
+  EXPECT_EQ(to_json(topology).at("mtu"), 9000);
+  EXPECT_EQ(to_json(parse_topology(to_json(topology), {"t.json", ""})), to_json(topology));
+  Topology changed = parse_topology(parse_json_file(folder + "three-switch.json"), {"t.json", ""});
+  set_mtu(changed, 9000, {"e.json", "/mtu"});
+  EXPECT_EQ(to_json(changed), to_json(topology));
+  for (const Link& link : changed.links) {
+    EXPECT_EQ(link.forward.frame.bytes(), 9014);
+    EXPECT_EQ(link.backward.frame.payload_bytes(), 8948);
+  }
+  EXPECT_THROW(set_mtu(changed, 100, {"e.json", "/mtu"}), InputError);
 }
 
 TEST(TopologyTest, SingleHostsMayHaveACongestionControlOfTheirOwn) {
