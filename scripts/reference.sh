@@ -15,7 +15,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates local-steps against-pytorch-language pactrain-language spardl spardl-latency deepreduce sbc sbc-language
-  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan wan-by-netem utilisation sensing filters)
+  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan wan-by-netem utilisation sensing filters congestion-control marks)
 
 mode=all
 case ${1:-} in
@@ -235,6 +235,15 @@ make_sensing() {
   records sensing
   picture sensing time_to_accuracy --target 0.83
   table docs/wide-area.md factors_table $reference/sensing --target 0.83 --over 'topk 0.03'
+}
+make_congestion-control() {
+  records congestion-control
+  table docs/congestion.md exchange_table $reference/congestion-control --rows congestion_control \
+    --columns bottleneck.queue
+}
+make_marks() {
+  run_by=scripts/in_debian_kernel.sh records marks
+  table docs/congestion.md exchange_table $reference/marks --rows queue --columns bottleneck.rate
 }
 make_iwp() {
   records iwp
