@@ -17,15 +17,17 @@ namespace thinpipe {
 namespace {
 
 const std::string prefix = "bottleneck.";
+const std::string mtu_path = "mtu";
+const std::string congestion_control_path = "congestion_control";
 
 struct Override {
   Place place;
-  std::string key;  // of BottleneckOptions
+  std::string path;
   std::string value;
 };
 
 std::vector<std::string> override_paths() {
-  std::vector<std::string> out;
+  std::vector<std::string> out = {mtu_path, congestion_control_path};
   for (const Json& entry : describe_options<BottleneckOptions>())
     out.push_back(prefix + entry.at("key").get<std::string>());
   return out;
@@ -39,22 +41,32 @@ Override parse_assignment(const std::string& assignment) {
   const std::vector<std::string> paths = override_paths();
   if (std::ranges::find(paths, path) == paths.end())
     throw InputError(place, fmt::format("unknown path \"{}\"{}", path, suggestion(path, paths)));
-  return {place, path.substr(prefix.size()), assignment.substr(equals + 1)};
+  return {place, path, assignment.substr(equals + 1)};
 }
 
-// Returns the value as JSON: text, except true and false.
+// Returns the value as JSON: text, except true, false and whole numbers.
 Json to_json(const std::string& value) {
-  return value == "true" || value == "false" ? Json(value == "true") : Json(value);
+  if (value == "true" || value == "false") return value == "true";
+  const bool is_number = !value.empty() && value.size() < 10 &&
+                         std::ranges::all_of(value, [](char c) { return c >= '0' && c <= '9'; });
+  return is_number ? Json(std::stoi(value)) : Json(value);
 }
 
-// Applies all of them. Bursts and queues are times at the rate, so the rate comes first; a discipline and its
-// marks are checked together.
+// Applies all of them. The smallest burst and queue follow from the size of packets, and both are times at the rate, so these
+// come first; a discipline and its marks are checked together.
 void apply_all(const std::vector<Override>& changes, netem::Topology& topology) {
   BottleneckOptions options;
   std::map<std::string, Place> places;
   for (const Override& change : changes) {
-    read_field(change.key, to_json(change.value), change.place, options);
-    places.insert_or_assign(change.key, change.place);
+    if (change.path == mtu_path) {
+      netem::set_mtu(topology, to_json(change.value), change.place);
+    } else if (change.path == congestion_control_path) {
+      netem::set_congestion_control(topology, change.value, change.place);
+    } else {
+      const std::string key = change.path.substr(prefix.size());
+      read_field(key, to_json(change.value), change.place, options);
+      places.insert_or_assign(key, change.place);
+    }
   }
   if (places.contains("rate"))
     netem::set_bottleneck_rate(topology, options.rate_bit_per_s, places.at("rate"));
@@ -96,7 +108,7 @@ void TopologyChoice::add_to(CLI::App& command) {
       .add_option(
           "--set", overrides,
           "Change the bottlenecks: 'bottleneck.rate=1 Gbit/s', 'bottleneck.burst=150 us', 'bottleneck.queue=10 ms', "
-          "'bottleneck.queueing=red', 'bottleneck.ecn=true'")
+          "'bottleneck.queueing=red', 'bottleneck.ecn=true'; or the whole network: 'mtu=9000', 'congestion_control=bbr'")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   add_idle_cores(command, idle_cores);

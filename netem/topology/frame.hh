@@ -6,10 +6,8 @@ namespace thinpipe::netem {
 struct Frame {
   unsigned packet_bytes = 1500;  // of the largest packet: the network's MTU
 
-  constexpr double bytes() const { return packet_bytes + 14.0; }  // with the Ethernet header
-  constexpr double payload_bytes() const {
-    return packet_bytes - 52.0;
-  }  // minus headers of IP and of TCP with timestamps
+  constexpr double bytes() const { return packet_bytes + 14.0; }          // with the Ethernet header
+  constexpr double payload_bytes() const { return packet_bytes - 52.0; }  // without IP and TCP headers
   // The largest share of a cap that payload can use.
   constexpr double goodput_of_cap() const { return payload_bytes() / bytes(); }
 

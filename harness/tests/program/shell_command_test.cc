@@ -79,6 +79,16 @@ TEST_F(ShellCommand, Iperf3SeesTheCap) {
   EXPECT_THAT(ended.errors, HasSubstr("w0: Server listening on 5201"));
 }
 
+TEST_F(ShellCommand, Iperf3SeesTheSizeOfPacketsAndTheCongestionControl) {
+  const auto ended =
+      shell({"--set", "mtu=9000", "--set", "congestion_control=reno", "--host", "w0", "--", "iperf3", "-s",
+             "--and", "--host", "w7", "--", "iperf3", "-c", "w0", "-n", "1M", "-J"});
+  ASSERT_EQ(ended.status.code, 0) << ended.errors << ended.output;
+  const Json told = Json::parse(ended.output);
+  EXPECT_EQ(told.at("start").at("tcp_mss_default"), 9000 - 52);
+  EXPECT_EQ(told.at("end").at("sender_tcp_congestion"), "reno");
+}
+
 TEST_F(ShellCommand, OfSeveralTheFirstToFailDecides) {
   EXPECT_EQ(shell({"--", "sh", "-c", "exit 3", "--and", "--host", "w1", "--", "true"}).status.code, 3);
   EXPECT_EQ(shell({"--", "true", "--and", "--host", "w1", "--", "sh", "-c", "exit 4"}).status.code, 4);
@@ -169,6 +179,8 @@ TEST_F(ShellCommand, WrongInputIsAnsweredBeforeAnythingStarts) {
       {{"three-switch", "--", "true", "--and", "true"}, "--and --host NAME -- COMMAND..."},
       {{"three-switch", "--set", "bottleneck.rat=1 Gbit/s", "--", "true"},
        "did you mean \"bottleneck.rate\""},
+      {{"three-switch", "--set", "mtu=64", "--", "true"}, "--set mtu=64: must be at least 1280"},
+      {{"three-switch", "--set", "congestion_control=BBR", "--", "true"}, "such as cubic, reno or bbr"},
       {{"three-switch", "--set", "bottleneck.rate", "--", "true"}, "must be written path=value"},
       {{"three-switch", "--set", "bottleneck.rate=1 Gbyte", "--", "true"}, "unit"},
       {{"three-switch", "--set", "bottleneck.rate=1 bit/s", "--", "true"}, "at least 100 kbit/s"},
