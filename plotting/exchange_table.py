@@ -62,7 +62,8 @@ def table(results: Results, rows: str, columns: str) -> str:
     )
     order = sorted(runs.column.unique(), key=quantity_key)
     parts = []
-    for panel, own in runs.groupby("panel", sort=False):
+    for panel in sorted(runs.panel.unique(), key=quantity_key):
+        own = runs[runs.panel == panel]
         parts.append(f"**{in_markdown(panel)}**\n")
         parts.append(grid([line(rows, each, order) for _, each in own.groupby("row", sort=False)]))
     shown = "\n".join(parts)

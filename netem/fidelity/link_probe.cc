@@ -32,11 +32,14 @@ constexpr double largest_error = 0.01;  // relative standard error of the time w
 // A dip of a moment, as when a virtual machine's host takes its CPUs away, is not the network's.
 constexpr int max_attempts = 3;
 
-// Flows that send at the same time, because no two of them cross the same cap.
+// Flows that send at the same time, because no two of them cross the same cap, nor one's acknowledgements the other's data
+// in a queue that they would share.
 struct Round {
   std::vector<std::pair<const Host*, const Host*>> pairs;
   std::set<std::string> directions;  // capped, that the flows cross
-  std::set<std::string> filled;      // of these, those with the lowest cap of a flow's path
+  std::set<std::string>
+      of_acknowledgements;       // capped, with queues that flows share, that acknowledgements cross
+  std::set<std::string> filled;  // of these, those with the lowest cap of a flow's path
   double rate_bit_per_s = 0;
   double fill_s = 0;
 };
@@ -93,9 +96,15 @@ class Prober {
     }
     const std::vector<Hop> path = paths_.between(hosts->first, hosts->second);
     const double rate_bit_per_s = *hop.rate_bit_per_s();
-    const double round_trip_s =
-        impairments_of(path).delay_s + impairments_of(paths_.between(hosts->second, hosts->first)).delay_s;
-    Round& round = round_for(path, rate_bit_per_s);
+    const std::vector<Hop> way_back = paths_.between(hosts->second, hosts->first);
+    const double round_trip_s = impairments_of(path).delay_s + impairments_of(way_back).delay_s;
+    std::set<std::string> of_acknowledgements;
+    for (const Hop& crossed : way_back) {
+      if (crossed.rate_bit_per_s() && !is_by_flow(crossed.direction().queueing))
+        of_acknowledgements.insert(crossed.name());
+    }
+    Round& round = round_for(path, of_acknowledgements, rate_bit_per_s);
+    round.of_acknowledgements.merge(of_acknowledgements);
     round.pairs.emplace_back(&network_.host(hosts->first), &network_.host(hosts->second));
     round.rate_bit_per_s += rate_bit_per_s;
     round.fill_s =
@@ -107,17 +116,22 @@ class Prober {
     }
   }
 
-  Round& round_for(const std::vector<Hop>& path, double rate_bit_per_s) {
+  Round& round_for(const std::vector<Hop>& path, const std::set<std::string>& of_acknowledgements,
+                   double rate_bit_per_s) {
     const auto fits = [&](const Round& round) {
+      const auto is_taken = [&](const std::string& direction) {
+        return round.directions.contains(direction) || round.of_acknowledgements.contains(direction);
+      };
       return round.rate_bit_per_s + rate_bit_per_s <= most_at_once_bit_per_s &&
-             std::ranges::none_of(path,
-                                  [&](const Hop& hop) { return round.directions.contains(hop.name()); });
+             std::ranges::none_of(path, is_taken, &Hop::name) &&
+             std::ranges::none_of(of_acknowledgements,
+                                  [&](const std::string& name) { return round.directions.contains(name); });
     };
     const auto found = std::ranges::find_if(rounds_, fits);
     return found != rounds_.end() ? *found : rounds_.emplace_back();
   }
 
-  // Returns whether every direction was as specified.
+  // Returns whether every direction was judged to be as specified.
   bool fill(const Round& round) {
     LinkReadings readings;
     try {
@@ -134,7 +148,7 @@ class Prober {
       Check& check = check_of_[direction.name];
       if (const bool is_settled = check.ok && check.measured.is_number(); is_settled) continue;
       check = judge_probe(readings[direction.name], direction);
-      all_ok = all_ok && check.ok;
+      all_ok = all_ok && check.ok && check.measured.is_number();
     }
     return all_ok;
   }

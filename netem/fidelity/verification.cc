@@ -28,11 +28,6 @@ using Pairs = std::vector<std::pair<const Host*, const Host*>>;
 
 constexpr const char* queue_is_shared = "all flows share one queue";
 
-bool is_by_flow(const Hop& hop) {
-  const Queueing queueing = hop.direction().queueing;
-  return queueing == Queueing::fair || queueing == Queueing::fq_codel;
-}
-
 double median(std::vector<double> values) {
   std::ranges::sort(values);
   return values[values.size() / 2];
@@ -191,7 +186,7 @@ class Verifier {
     const auto [sum, evenness] = shared(Pairs(flows_together, *pair), rate);
     add_goodput(name, "goodput of four flows", rate, way, sum, min_goodput, max_goodput);
     if (way.any()) return;
-    if (!is_by_flow(hop)) {
+    if (!is_by_flow(hop.direction().queueing)) {
       add_without_rule(name, "evenness of four flows", "Jain index", 1, evenness, queue_is_shared);
       return;
     }
@@ -289,7 +284,7 @@ class Verifier {
     const auto add_direction = [&](const Hop& hop, std::size_t i) {
       const char* const what = "goodput, both directions at once";
       const double rate = *hop.rate_bit_per_s();
-      if (is_by_flow(hop) || ways[i].any()) {
+      if (is_by_flow(hop.direction().queueing) || ways[i].any()) {
         add_goodput(hop.name(), what, rate, ways[i], measured[i],
                     min_goodput * frame_.bytes() / (frame_.bytes() + acknowledgement_bytes), max_goodput);
       } else {

@@ -49,6 +49,12 @@ inline bool is_active(Queueing queueing) {
   return queueing != Queueing::fifo && queueing != Queueing::fair;
 }
 
+// Returns true if each flow has a queue of its own. In others, acknowledgements wait behind data of the other direction, and
+// flows share the link by chance.
+inline bool is_by_flow(Queueing queueing) {
+  return queueing == Queueing::fair || queueing == Queueing::fq_codel;
+}
+
 // What a direction of a link does to frames, apart from capping their rate.
 struct Impairments {
   double delay_s = 0;      // one way, in addition to the time at the cap and in the queue
