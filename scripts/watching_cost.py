@@ -30,7 +30,11 @@ BASE = {
 }
 CASES = {
     "links": {"base": BASE | {"model": {"name": "mlp"}, "bottleneck": {"rate": "200 Mbit/s"}}},
-    "compute": {"base": BASE | {"model": {"name": "mlp", "hidden": [64]}, "bottleneck": {"rate": "1 Gbit/s"}}},
+    "compute": {
+        "base": BASE
+        | {"model": {"name": "mlp", "hidden": [64]}, "bottleneck": {"rate": "1 Gbit/s"}}
+        | {"training": BASE["training"] | {"epochs": 30, "evaluate_every_iterations": 3000}},
+    },
 }
 
 
