@@ -42,10 +42,9 @@ void check_packet_bytes(const FileDescriptor& socket, unsigned asked, const std:
 }
 
 // Connects each host to the next and reads the algorithm of both sockets: the algorithm in use counts, not
-// the one in the routes. Returns the host's algorithm, several joined by "/" if its sockets differ. Throws Error if their
+// the one in the routes. Returns each host's algorithm, several joined by "/" if its sockets differ. Throws Error if
 // packets have another size than the topology's.
-std::vector<std::string> congestion_controls_in_use(const Topology& topology,
-                                                    const std::vector<Host>& hosts) {
+std::vector<std::string> examine_live_sockets(const Topology& topology, const std::vector<Host>& hosts) {
   if (hosts.size() < 2) return {};
   const bool has_large_packets = topology.forwarding == Forwarding::bridged;
   std::map<std::string, std::size_t> group_of;
@@ -141,8 +140,7 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
   hosts_ = make_hosts(topology_);
   if (topology.kind == TopologyKind::loopback) return;
   devices_ = std::make_unique<Devices>(topology_, schedule, hosts_);
-  congestion_control_ =
-      describe_congestion_controls(topology_, congestion_controls_in_use(topology_, hosts_));
+  congestion_control_ = describe_congestion_controls(topology_, examine_live_sockets(topology_, hosts_));
   frames_lost_in_construction_ = devices_->frames_lost();
   const bool keep_awake =
       idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && wakes_up_late());

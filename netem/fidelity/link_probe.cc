@@ -37,9 +37,9 @@ constexpr int max_attempts = 3;
 struct Round {
   std::vector<std::pair<const Host*, const Host*>> pairs;
   std::set<std::string> directions;  // capped, that the flows cross
+  std::set<std::string> filled;      // of these, those with the lowest cap of a flow's path
   std::set<std::string>
-      of_acknowledgements;       // capped, with queues that flows share, that acknowledgements cross
-  std::set<std::string> filled;  // of these, those with the lowest cap of a flow's path
+      of_acknowledgements;  // capped, that acknowledgements cross in queues that flows share
   double rate_bit_per_s = 0;
   double fill_s = 0;
 };

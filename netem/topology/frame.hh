@@ -17,7 +17,7 @@ struct Frame {
 inline constexpr unsigned min_packet_bytes = 1280;  // of IPv6; smaller ones are not worth their headers
 inline constexpr unsigned max_packet_bytes = 9216;  // of most switches that forward jumbo frames
 
-// Of a network that does not say otherwise, and of real ones.
+// With packets of 1500 bytes, which real networks are assumed to have.
 inline constexpr double full_frame_bytes = Frame{}.bytes();
 inline constexpr double full_frame_payload_bytes = Frame{}.payload_bytes();
 inline constexpr double goodput_of_cap = Frame{}.goodput_of_cap();

@@ -63,8 +63,8 @@ void check_shape(const LinkShape& shape, const Place& place);
 
 // Returns the largest segment that hosts may send.
 // - It fits into the bucket whole; otherwise the shaper would split it, which costs CPU.
-// - It takes at most 5/8 of the bucket, but holds at least a frame, and two of up to 1500 bytes. While the shaper waits for a segment's
-//   tokens, only the rest of the bucket keeps the tokens that come in until a late timer fires. Smaller
+// - It takes at most 5/8 of the bucket, but holds at least a frame, and two of up to 1500 bytes. While the shaper waits
+//   for a segment's tokens, only the rest of the bucket keeps the tokens that come in until a late timer fires. Smaller
 //   segments would cost more CPU, which trainers need too (docs/fidelity.md).
 // - It is one frame if impairments apply to single frames (loss, jitter and so on): the kernel would draw
 //   once for all frames of a segment.
