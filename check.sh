@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything, after installing what it needs. Exits with 0 if everything passes.
 #
 #   ./check.sh               format; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
@@ -24,6 +25,8 @@ scripts/setup.sh check
 if $full; then scripts/setup.sh full; fi
 
 step "format"
+lacking=$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.cc' '*.hh' '*.cu' '*.py' '*.sh' '*.js' '*.cmake' '*CMakeLists.txt') || true
+[ -z "$lacking" ] || { printf 'add the line "SPDX-License-Identifier: Apache-2.0" to:\n%s\n' "$lacking"; exit 1; }
 mapfile -t sources < <(git ls-files '*.cc' '*.hh')
 clang-format --dry-run -Werror "${sources[@]}"
 mapfile -t scripts < <(git ls-files '*.sh')

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Takes a fresh Debian 12 to the time-to-accuracy curves of six methods over a capped network: installs missing
 # packages, builds, runs experiments/quickstart.json, and draws results/quickstart/*.png. A second call does only what
 # is missing.

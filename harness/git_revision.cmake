@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes OUTPUT, a header with the commit of SOURCE and whether the tree differs from it. Runs at each build; the file
 # changes only if its content does. For sources without Git, such as those in a container, the variable THINPIPE_COMMIT of
 # the environment has what `git describe --always --abbrev=40 --exclude='*' --dirty` printed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe: the command line. Exit codes: 0 all well; 1 a run or check failed; 2 the user's input is wrong.
 #include <algorithm>
 #include <exception>

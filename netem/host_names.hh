@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Host names for the programs that run inside a host: "ping w3".
 #pragma once
 

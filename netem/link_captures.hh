@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of links of a network: one per link, with the frames of both directions as they are on the link, after its queues.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A topology built in the kernel. The destructor removes it.
 #pragma once
 

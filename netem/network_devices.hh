@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The devices of a built network: bridges or routers with their ports, and the shapers of every link.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures the frames that pass a network device, in files that tcpdump and Wireshark read (pcap, by libpcap).
 #pragma once
 

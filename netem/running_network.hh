@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The network of a run in progress, for other processes on the same machine. The controller writes network.json to the run's
 // folder; it tells readers of captures which host has which address, too.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Changes a network during a run by its schedule, and records every change.
 #pragma once
 

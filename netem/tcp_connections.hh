@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What TCP did between the hosts of a network during a run: retransmissions, round trips, congestion windows.
 #pragma once
 

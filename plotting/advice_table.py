@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Lists what `thinpipe advise` would have predicted for recorded live runs next to their measurements."""
 from __future__ import annotations
 

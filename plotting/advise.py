@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Draws the prediction of `thinpipe advise`: each method's speed-up over dense against the links' cap."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates the exchange time of each method, and how much longer than the named ones the best other method takes."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's bits per weight and compression ratios, from a worker and to it."""
 from __future__ import annotations
 

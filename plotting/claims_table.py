@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates the PacTrain paper's claims about PacTrain beside measurements."""
 from __future__ import annotations
 

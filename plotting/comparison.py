@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Selects the runs that figures and tables compare."""
 from __future__ import annotations
 

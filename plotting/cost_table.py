@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates the run time of replays and simulations, and the time of the training runs that they replace."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes a table to its destination: standard output, a file, or a page between two lines."""
 from __future__ import annotations
 

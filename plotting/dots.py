@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws one quantity of the runs of a method: each run as a dot, their mean as the method's marker, its interval as a line."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates exchange times in rows of one swept axis and columns of another."""
 from __future__ import annotations
 

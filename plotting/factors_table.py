@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's speed-up over named methods in time to the target, and its accuracy loss."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Figure 3 of the PacTrain paper: time to the target relative to dense, as dots by cap and method; a panel per model."""
 from __future__ import annotations
 

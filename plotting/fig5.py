@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Figure 5 of the PacTrain paper: accuracy over time, and each method's iterations per second."""
 from __future__ import annotations
 

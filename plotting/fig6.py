@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Figure 6 of the PacTrain paper: final accuracy over the share of pruned weights, a panel per model."""
 from __future__ import annotations
 

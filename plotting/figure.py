@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by all figures: the program, panels and legends, names and states of methods, the line with the origin."""
 from __future__ import annotations
 

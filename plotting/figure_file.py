@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes figures: as PNG, PDF, SVG or PGF, the same bytes for the same records."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Speed-up in time to the target over two swept axes, such as pruning ratio and cap, with a panel per method."""
 
 from __future__ import annotations

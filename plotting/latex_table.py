@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Turns the Markdown of our tables into LaTeX with booktabs: the same cells, notes and origin."""
 from __future__ import annotations
 

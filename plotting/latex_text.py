@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes text for LaTeX, in ASCII."""
 from __future__ import annotations
 

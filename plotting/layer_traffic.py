@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Each layer's share of the entries that a method exchanges, over the steps of a training run."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's final accuracy at each learning rate of a grid, and names the best rate."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Test accuracy, or the loss of a loss target, over the bytes that a worker has sent: a curve per method."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads links.jsonl, the time series of the capped links that `thinpipe run` keeps beside each record (docs/results.md)."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """What the capped links did during one run: the curve, the workers' compute and exchange, and each direction's rate and queue."""
 from __future__ import annotations
 

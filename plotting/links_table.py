@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's bytes on the busiest link and its iteration times."""
 from __future__ import annotations
 

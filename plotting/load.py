@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads run records, and what `thinpipe report` judges of them, into tidy pandas tables.
 
 Column names of the runs table are the dotted field names of docs/results.md ("provenance.git_commit",

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The user's choices about looks: style file, width, order and names of methods, small print."""
 from __future__ import annotations
 

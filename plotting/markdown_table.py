@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by all tables: cells with the report's spread, Markdown or CSV, the line with the origin, and writing."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The colour, marker and dash of each method: the same in every figure and on the report page, whose table it reads.
 
 harness/reports/page/styles.js does the same for the page; a test compares them.

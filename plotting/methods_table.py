@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's final accuracy, iterations to the target, payload and error."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The measured network of a run on several machines: the rate and the round trip between each two workers."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How much the times of one run vary on a machine when it is repeated: with the same seed, all else being equal.
 
 scripts/noise.sh repeats a run and calls this program, which writes the file NOISE. Tables print the noise of their machine,

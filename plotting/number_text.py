@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Formats numbers without the digits that the noise of their machine makes meaningless."""
 from __future__ import annotations
 

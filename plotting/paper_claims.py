@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates the claims of all papers beside what the committed records show, with a verdict for each."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's final accuracy in one column per partition of the data, or per value of another axis."""
 from __future__ import annotations
 

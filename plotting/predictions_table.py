@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates, for each way to predict a training run's time, what it leaves out and how far off it was."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares compute profiles that were measured on a GPU with those estimated from its data sheet."""
 from __future__ import annotations
 

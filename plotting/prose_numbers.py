@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Checks the numbers in prose that come from committed records, and updates them."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Draws the caps of links that changed during the runs, as strips below the curves on the same time axis."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """One line per committed experiment: where its records come from, and how far they can be trusted."""
 from __future__ import annotations
 

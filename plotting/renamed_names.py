@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Gives documents of older schema versions their current names. Format: common/support/renamed_names.hh."""
 from __future__ import annotations
 

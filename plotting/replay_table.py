@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares times of the same training in two modes in a table: replays with live runs, simulations with replays, or live
 runs with those of a cluster."""
 from __future__ import annotations

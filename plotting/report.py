@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Asks `thinpipe report --json` for everything judged: target, time to it, baselines, speed-ups, and spread over seeds."""
 from __future__ import annotations
 

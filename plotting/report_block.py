@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """The table of `thinpipe report` as a block of code in a page: what a terminal shows.
 
 With several seeds, it is the table over seeds; that of all runs would be too long.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The options, the same for figures and tables, that select runs and target."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The columns "with set-up" of tables: times and speed-ups that include pre-training and pruning."""
 from __future__ import annotations
 

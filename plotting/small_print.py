@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The small print below figures and tables: the origin of the numbers, and the caveats about them."""
 from __future__ import annotations
 

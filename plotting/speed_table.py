@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates how fast each method encodes and decodes, and whether that costs more time than it saves."""
 from __future__ import annotations
 

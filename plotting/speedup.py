@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Speed-up over dense and over fp16 in time to the target: each run, the mean and its interval per method."""
 from __future__ import annotations
 

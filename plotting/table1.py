@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Table 1 of the PacTrain paper, measured: convergence speed, all-reduce compatibility and time to accuracy."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The target of runs, as the report names it: the level of a metric to which the time is measured."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Test accuracy, or the loss of a loss target, over train time: a curve per method, and a star at the target."""
 from __future__ import annotations
 

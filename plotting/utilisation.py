@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compute utilisation over the rate of the bottlenecks: a curve per method."""
 from __future__ import annotations
 

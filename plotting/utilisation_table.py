@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates the rate of the bottlenecks at which each method keeps workers computing for half or nine tenths of the time."""
 from __future__ import annotations
 

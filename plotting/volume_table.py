@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Tabulates each method's relative volume beside that of the DeepReduce paper, and the caps at which its codes pay."""
 from __future__ import annotations
 

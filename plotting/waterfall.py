@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Time to the target of one method after another, and the reduction by each step."""
 from __future__ import annotations
 

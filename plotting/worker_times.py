@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads workers.jsonl, the times of all workers' iterations that `thinpipe run` keeps beside each record (docs/results.md)."""
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures the gains and costs of keeping idle CPUs awake, with and without it. Nothing else should run.
 #
 #   scripts/awake_cores.sh            how late sleeping threads wake; goodput at three caps; the time of a training run

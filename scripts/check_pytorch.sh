@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds against the LibTorch of an installed PyTorch instead of Debian's, and runs the trainer's tests with it.
 # With a PyTorch for CUDA, the build has CUDA and NCCL and needs nvcc.
 #

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures compute profiles on this machine: those of the trainings of an experiment, for replays elsewhere, or those of the
 PacTrain paper's models. Estimates the latter from a device's data sheet, too; plotting/profiles_table.py compares them.
 

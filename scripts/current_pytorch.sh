@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints the path of an interpreter that has a current PyTorch (2.x), for check_pytorch.sh to build against.
 #
 #   scripts/current_pytorch.sh       $THINPIPE_CURRENT_PYTORCH if it is set; otherwise one in build/, installed once with pip

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Debian's own kernel, for features that this machine's kernel lacks; sourced by the scripts that boot it.
 # The caller defines skip REASON, which ends the script.
 

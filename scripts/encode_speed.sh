@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures how fast methods encode and decode: the table in docs/methods.md, and the data behind it.
 # Takes about ten minutes and most of 8 GB; nothing else should run.
 set -euo pipefail

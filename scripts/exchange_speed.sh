@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures how close all-reduces come to what the network allows: the tables in docs/performance.md.
 # Nothing else should run.
 #
@@ -14,7 +15,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ "${1:-}" = --help ]; then
-  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
   exit
 fi
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The faults that planted_faults.py plants: edits, and the tests that should catch them."""
 
 from __future__ import annotations

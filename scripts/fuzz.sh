@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Fuzzes every parser of files that users and other programs write, with libFuzzer, AddressSanitizer and
 # UndefinedBehaviorSanitizer. Exits with 1 if it found something, and keeps the inputs that show it; with 77 if there is
 # no clang with libFuzzer.

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs a command on Debian's own kernel, in a virtual machine with this machine's files: for experiments with
 # delay, jitter or loss on a kernel that lacks sch_netem.
 #
@@ -22,7 +23,7 @@ skip() {
   exit 125
 }
 
-[ $# -gt 0 ] && [ "$1" != --help ] || { sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit $(($# == 0 ? 2 : 0)); }
+[ $# -gt 0 ] && [ "$1" != --help ] || { sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; exit $(($# == 0 ? 2 : 0)); }
 source_folder=$(realpath "$(dirname "$0")/..")
 source "$source_folder/scripts/debian_kernel.sh"
 cache=$source_folder/build/debian-kernel

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs clang-tidy over the sources; any finding is an error.
 #
 #   scripts/lint.sh            the files that do not include LibTorch, as build/dev compiles them: a few minutes

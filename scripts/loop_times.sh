@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Prints the time from saving a file to its test result, in a warm build of the preset "dev".
 #
 #   scripts/loop_times.sh            for a method, a file of the harness, a file of netem and a message format
@@ -15,7 +16,7 @@ while [ $# -gt 0 ]; do
   case $1 in
     --runs) runs=${2:?loop_times: --runs takes a number}; shift ;;
     --update) update=true ;;
-    *) sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
+    *) sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"; [ "$1" = --help ] && exit 0 || exit 2 ;;
   esac
   shift
 done

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Measures how much this machine's times vary: repeats one run, with the same seed, and compares its times. A second call
 # does only the missing repetitions. Let nothing else run beside it.
 #
@@ -11,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ "${1:-}" = --help ]; then
-  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
   exit 0
 fi
 experiment=${1:-experiments/quickstart.json}

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Plants faults, one at a time, in a copy of the tree, and checks that the quick tests catch each of them.
 
 Each fault is an edit that someone might make in good faith. It must compile, and a test that ./check.sh runs without

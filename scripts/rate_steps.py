@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Shows how fast a method that senses the network follows steps of the bottlenecks' rate.
 
     scripts/rate_steps.py RUN_FOLDER

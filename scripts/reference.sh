@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Regenerates the committed results: runs the experiments, exports their records into results/reference, and makes the
 # tables and pictures from them. A second call does only what is missing, also after an interruption.
 # Let nothing else run beside it: times are measured.
@@ -20,7 +21,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
 mode=all
 case ${1:-} in
   --help)
-    sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+    sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
     exit 0
     ;;
   --list)

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures how long `thinpipe report` takes, and how long `thinpipe run` takes to recognise a finished sweep.
 
     scripts/report_speed.py [--runs N] [--seeds N] [--program FILE]

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Makes a figure or table of a paper, from the runs to the picture. A second call does only what is missing.
 #
 #   scripts/reproduce.sh fig3 --small         time to the target relative to dense, by model, cap and method
@@ -19,7 +20,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 if [ $# -eq 0 ] || [ "$1" = --help ]; then
-  sed -n '2,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
   exit $(($# == 0 ? 2 : 0))
 fi
 figure=$1

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the rooms of the C++ sources and the arrows between them, and checks both against the plan below.
 
 A room is a folder of a part of the project. An arrow leads from a room to one whose headers it includes. Each part lists its rooms in

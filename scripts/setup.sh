@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages for building and running Thinpipe on Debian 12. Quick if none is missing; never prompts.
 #
 #   scripts/setup.sh          the packages for ./quickstart.sh

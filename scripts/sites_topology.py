@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Writes a topology of sites with workers: a direct link between any two sites, with its own rate and delay.
 
 Rates and round-trip times are one value for all pairs of sites, or a matrix: a CSV file with a row and a column per site,

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Replaces thinpipe-trainer, and stops the worker of rank RANK_TO_STOP (default 0) before it begins, so that a debugger
 # can attach.
 #

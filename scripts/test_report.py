@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Prints the slowest tests of a test run, and the reasons of skipped ones, from its JUnit file.
 
 Usage: test_report.py build/tests/tests.xml

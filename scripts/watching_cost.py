@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures what watching a run costs: the time of an iteration with the time series of the links, the samples of the TCP
 connections and the times of all workers, as by default, over the time without them.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # The part of the trainer that needs no LibTorch: codes of messages, collective algorithms over sockets, file
 # headers. It builds in seconds, so sanitizers are cheapest here. A file belongs in these lists if nothing
 # that it includes or calls needs LibTorch; all other files are compiled with LibTorch.

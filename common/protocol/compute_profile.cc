@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/compute_profile.hh"
 
 #include <array>

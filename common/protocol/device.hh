@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data of a device that this machine does not have, from which its compute profile is estimated. Format:
 // docs/results.md, devices. Pure.
 #pragma once

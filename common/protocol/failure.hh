@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The failure of a run's workers, for logs and records.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's rank in its group, and how to reach the others.
 #pragma once
 

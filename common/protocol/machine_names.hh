@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of this machine's processors, as the kernel and NVIDIA's driver tell them.
 #pragma once
 

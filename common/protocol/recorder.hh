@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records a CommunicationTrace while workers train, with one recorder per worker.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups the steps of a trace into classes of similar steps, so that it is enough to replay some of each
 // class. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/script_report.hh"
 
 #include <algorithm>

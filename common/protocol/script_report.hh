@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report of a training script: one JSON object per line, with any of the members below
 // (trainer/python/thinpipe/reporting.py).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When the buckets of a layout are ready for exchange, according to a compute profile. Pure.
 #pragma once
 

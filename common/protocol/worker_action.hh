@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An action of an experiment on one of its workers.
 #pragma once
 

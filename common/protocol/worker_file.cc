@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/worker_file.hh"
 
 namespace thinpipe {

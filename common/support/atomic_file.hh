@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file that appears whole or not at all: no reader ever sees part of it, even after a crash.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/child_process.hh"
 
 #include <algorithm>

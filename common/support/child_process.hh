@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A child process that never outlives its owner: its destructor kills and reaps it, and the kernel kills it
 // when this process dies by any means.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A running program that answers each line on its standard input with a line on its standard output.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The project's errors. Each names the attempted action and its object. Input errors also name the file, the
 // place in it, the rule and the remedy.
 #pragma once

@@ -1,1 +1,2 @@
+// SPDX-License-Identifier: Apache-2.0
 // Empty: CMake precompiles headers only for a target with a source file.

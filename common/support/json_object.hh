@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Strict reading of JSON objects: members are read by name, and finish() refuses every member that was not.
 #pragma once
 

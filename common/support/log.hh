@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One log format for the controller and its workers, so that their lines can be merged and sorted by time:
 //
 //   2026-11-21T23:45:07.123Z info    trained 20 of 100 iterations

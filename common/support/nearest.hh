@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The nearest valid name to a mistyped one.
 #pragma once
 

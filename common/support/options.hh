@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Option structs. A visit() function states each member's key, default, unit, rule and effect once. The
 // strict reader, the writer (all fields, defaults included) and the documentation are derived from it.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls a function for many items, on up to as many threads as there are CPU cores.
 #pragma once
 

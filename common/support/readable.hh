@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantities as people read them: rounded, with a unit. Configurations have exact ones (units.hh).
 #pragma once
 

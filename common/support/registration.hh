@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers an implementation from its own file by a static object, which needs no name:
 //
 //   THINPIPE_REGISTER(Synchroniser){"topk", "the largest entries ...", ...};

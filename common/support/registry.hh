@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A table of named factories. An implementation registers itself from its own file (registration.hh):
 //
 //   THINPIPE_REGISTER(Synchroniser){"topk", "keeps the largest entries ...", describe_options<TopKOptions>(),

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names that users write or read and that had another name in older versions. The table is renamed_names.json,
 // which the build embeds and plotting/renamed_names.py reads:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Requests to stop: SIGINT, SIGTERM and SIGHUP, read from a descriptor instead of interrupting the process.
 #pragma once
 

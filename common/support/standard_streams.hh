@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Standard output and standard error, which may be closed or on a full disk.
 #pragma once
 

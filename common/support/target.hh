@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's target: a level of a metric, fixed before the run. The record has the train time until it was
 // reached, and until it was held: reached by several successive evaluations.
 #pragma once

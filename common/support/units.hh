@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Quantities with units, as users write them in JSON: "100 Mbit/s", "20 ms", "1 MiB".
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // UTF-8, as defined by RFC 3629.
 #pragma once
 

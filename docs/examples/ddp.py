@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A training script for torchrun: DistributedDataParallel, with one rank per machine.
 
     torchrun --nnodes 8 ... ddp.py                          on eight machines

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Fully sharded data parallel training (PyTorch 2.x): every worker holds a part of the weights, and fetches the rest.
 
     thinpipe exec three-switch -- python3 fsdp.py

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Hand-written communication: every worker trains on its own, and all average their weights every few steps.
 
     thinpipe exec three-switch -- python3 local_sgd.py --every 4

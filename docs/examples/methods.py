@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains with DistributedDataParallel; --method selects the hook that exchanges gradients."""
 import argparse, torch, torch.distributed as dist, thinpipe
 from torch.distributed.algorithms.ddp_comm_hooks.default_hooks import fp16_compress_hook

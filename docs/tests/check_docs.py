@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Executes or validates what the documentation shows: commands, JSON, links, paths and quoted messages.
 
     check_docs.py BUILD [PAGE...]           with the programs in BUILD; all pages, unless some are named

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The blocks of a page, and the check of those in JSON: experiments and topologies are planned."""
 
 from __future__ import annotations

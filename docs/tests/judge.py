@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The judge of a page, and the programs that it runs: shared by all checks of pages."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests check_docs.py with pages of a few lines. THINPIPE_PROGRAMS is the folder of the programs that it runs."""
 
 import contextlib

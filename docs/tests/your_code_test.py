@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Follows docs/your-method.md as a reader would, in an empty folder, with fewer workers and examples.
 
     your_code_test.py BUILD     with the programs in BUILD

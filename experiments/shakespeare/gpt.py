@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A language model of nanoGPT's size and form: 10.7 million parameters with the defaults."""
 from __future__ import annotations
 

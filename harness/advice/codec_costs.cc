@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/advice/codec_costs.hh"
 
 #include <algorithm>

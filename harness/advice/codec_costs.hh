@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a method's encoding and decoding cost, from the results of synchroniser_benchmarks. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The advice compared with recorded live runs: what would have been predicted from what was known before a run.
 #pragma once
 

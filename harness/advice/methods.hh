@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The methods that `thinpipe advise` compares. Pure.
 #pragma once
 

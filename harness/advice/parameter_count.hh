@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stand-in for a model of which only the number of parameters is known: its parameters are the entries of square
 // matrices. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for the caps at which a method pays off. Pure.
 #pragma once
 

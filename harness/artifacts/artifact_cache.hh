@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A cache of artifacts that several runs share, in a folder of the experiment's results. The first run that
 // needs one builds it; concurrent controllers wait for its lock.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/artifacts/compute_profiles.hh"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compute profiles for replays: read from a file, or measured here, or estimated for a device. Measurements
 // and estimates are made once for all runs that compute the same, and kept in
 // compute-profiles/ of the experiment's results.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/artifacts/initial_weights.hh"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The briefly pre-trained weights from which the runs of an experiment start: trained once for each distinct
 // model, data set, pre-training and seed, and kept in <experiment's results>/initial-weights/.
 #pragma once

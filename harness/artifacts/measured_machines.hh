@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines of a simulation's workers. Costs of communication are measured here once for all runs with the same
 // network, collective and number of workers, and kept in machines/ of the experiment's results; or they are read from
 // a file.

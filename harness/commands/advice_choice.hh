@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model, network and methods that the user of `thinpipe advise` names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe advise: says which methods pay off for a model, a network and a compute time, and at which caps.
 #include <memory>
 #include <optional>

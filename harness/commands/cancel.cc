@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe cancel: cancels the jobs of Slurm that execute runs of a results folder.
 #include <memory>
 #include <set>

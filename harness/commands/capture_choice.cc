@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/capture_choice.hh"
 
 #include "common/support/json_object.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The links whose frames a command captures.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe check-method: examines whether a method keeps the promises that training relies on.
 #include <memory>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program's commands. Each is one file in this folder, which registers itself.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user's command on the command line, after "--".
 #pragma once
 

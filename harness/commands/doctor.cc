@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe doctor: checks what this machine can run, and prints how to install missing parts.
 #include "harness/machine/doctor.hh"
 

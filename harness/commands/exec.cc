@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe exec: runs a command written for torchrun once in every host of a virtual network.
 #include <algorithm>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/exec_report.hh"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report of `thinpipe exec`: traffic per link, and whether the network behaved as specified.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/commands/experiment_choice.hh"
 
 #include "harness/schema/override_types.hh"

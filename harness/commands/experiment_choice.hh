@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The experiment that a command line names, and the runs of it that it selects.
 #pragma once
 

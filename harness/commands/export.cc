@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe export: writes the records of results as lines of one file.
 #include <algorithm>
 #include <compare>

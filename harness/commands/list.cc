@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe list: prints the names that experiments can use, with their options, defaults and units.
 #include <memory>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe plan: prints an experiment's runs with predicted bytes, times and memory, and whether this machine
 // can carry them. Writes nothing.
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe report: shows results as tables or as a page, or converts them for other programs.
 #include "harness/reports/report.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run: executes an experiment's runs, writes their records and prints a table that compares them.
 #include <algorithm>
 #include <cstdlib>

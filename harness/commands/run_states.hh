@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The states of the runs in a results folder, whether this machine or Slurm executes them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe schema: prints the JSON Schema of a kind of file, for editors and readers of records.
 #include <algorithm>
 #include <memory>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe shell: opens a shell, or runs commands, inside the hosts of a virtual network.
 #include "harness/terminal/shell.hh"
 

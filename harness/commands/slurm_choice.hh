@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of `thinpipe run` that hand its runs to Slurm. An experiment may have them, too.
 #pragma once
 

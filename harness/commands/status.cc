@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe status: shows which runs of a results folder wait, run, and have ended, here and on a cluster.
 #include <algorithm>
 #include <iterator>

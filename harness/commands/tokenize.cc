@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe tokenize: turns text into the files of tokens that the data set `tokens` reads.
 #include <memory>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The topology that a command line names.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe verify: builds a topology and measures whether its links behave as specified.
 #include <memory>
 

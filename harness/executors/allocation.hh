@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines that a batch system has given to this process, and how to start a program on one of them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Starts a run's workers, forwards the events they report, and returns how they ended. An executor depends on
 // neither networks nor records.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The environment of a command that is written for torchrun, on a host of its own. Depends on neither networks
 // nor the command line.
 #pragma once

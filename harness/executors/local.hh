@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Workers as child processes on this machine.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The named pipe through which a training script reports (trainer/python/thinpipe/reporting.py). Any process that
 // knows its path can write to it: the script, its children, and theirs. Reports are lines of at most PIPE_BUF
 // bytes, so the kernel does not mix those of several writers.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/executors/script_command.hh"
 
 #include <cstdlib>

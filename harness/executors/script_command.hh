@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands that start a training script on every worker's host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Limits on how long the controller waits for parts of a run.
 #pragma once
 

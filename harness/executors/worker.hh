@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker process and the channel of its lines, in an event loop: a worker program reports events on standard
 // output; a script prints lines for its log.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Writes the input files of a run's worker processes, in the run's folder, and returns the commands that read
 // them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The axes of a sweep: the settings that vary from run to run.
 //
 //   "method": {"dense": {…patch…}, "topk 1 %": {…patch…}}     labels, each with a patch of the base

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files that come with thinpipe. Experiments refer to these by name, and to files of their own by path.
 #pragma once
 

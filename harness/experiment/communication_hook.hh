@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A communication hook of the user's in a Python file, for an external trainer with DistributedDataParallel:
 //
 //   "hook": "mine.py:hook"    or    "hook": {"name": "mine.py:hook", "rank": 2}

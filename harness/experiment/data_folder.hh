@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder of the files that come with the program, such as topologies/ and harness/schema/.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What executes an experiment's runs, unless the command line says otherwise. It decides nothing about their results.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An experiment file: a base configuration and the axes of a sweep. Pure, except load_experiment().
 //
 //   { "name": "quickstart", "description": "…",

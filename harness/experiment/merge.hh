@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Patching JSON documents: how a sweep's labels and --set change the base configuration.
 #pragma once
 

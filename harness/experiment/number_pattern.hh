@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A regular expression that finds a number in a line of a program's output.
 #pragma once
 

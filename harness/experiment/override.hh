@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The overrides of --set: "path=value" replaces a value of the base. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Texts with {placeholders}, such as the arguments of a training command. Pure.
 #pragma once
 

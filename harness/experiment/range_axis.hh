@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Axes that are ranges: {"from": …, "to": …, "step": …} or {"from": …, "to": …, "factor": …}.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/event.hh"
 #include "common/support/fuzz/input.hh"
 #include "harness/run/iteration_reports.hh"

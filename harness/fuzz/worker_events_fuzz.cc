@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/fuzz/input.hh"
 #include "harness/plan/worker_events.hh"
 

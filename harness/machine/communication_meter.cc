@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/machine/communication_meter.hh"
 
 #include <algorithm>

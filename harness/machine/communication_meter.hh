@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the CPU time that workers of a replay, which compute nothing, and the network take: the time of their
 // processes, of the kernel's threads for delayed network work, and of interrupts while CPUs are free. Other programs'
 // time does not count.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How long threads that the measurement depends on were ready to run but had to wait for a CPU.
 #pragma once
 

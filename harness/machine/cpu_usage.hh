@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CPU time of a run and of other programs. Other programs can slow a run down, so that it no longer fills its
 // links.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests what this machine can do for Thinpipe, and describes how to get what is missing.
 #pragma once
 

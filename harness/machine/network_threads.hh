@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's threads for delayed network work (ksoftirqd), one per CPU. They cannot be seen from inside the sandbox.
 #pragma once
 

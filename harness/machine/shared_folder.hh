@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whether locks in a folder hold between machines, so that several can execute runs of one experiment.
 #pragma once
 

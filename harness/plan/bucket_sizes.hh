@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bucket size for a run whose configuration leaves it to the network ("buckets": {"size": "auto"}).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the points of an experiment, has the trainer check them, and decides what their configurations leave
 // open: the collective, its reduction tree, and the size of buckets.
 #pragma once

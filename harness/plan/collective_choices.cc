@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/collective_choices.hh"
 
 #include "harness/plan/exchange.hh"

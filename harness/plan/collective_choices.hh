@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Resolves the collectives of an experiment's runs: each is decided once, when the run is planned.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compute costs of runs on this machine, measured once for all runs that compute the same.
 #pragma once
 

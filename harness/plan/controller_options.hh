@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The keys of a run's configuration that the harness reads; the trainer reads the others. A key is described
 // here once: the reader, the schema of experiments, --set and messages about unknown keys derive from it.
 #pragma once

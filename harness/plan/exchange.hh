@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Lower bound on the time that links take for the workers' exchange. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // External trainer: a program or a command that replaces thinpipe-trainer, as an experiment describes it.
 //
 //   "trainer": "mine.py"                                              speaks our protocol (docs/trainers.md)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What happens if a worker dies or hangs during a run.
 #pragma once
 

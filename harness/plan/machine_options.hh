@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines on which a simulation's workers run, as an experiment describes them.
 //
 //   "machine": "measured"                                                     this machine, shared by all workers

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Predictions before a run starts: bytes on the wire and time per iteration. Pure.
 #pragma once
 

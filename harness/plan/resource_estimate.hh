@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The resources that a run needs, and whether a machine has them. Pure, except this_machine().
 #pragma once
 

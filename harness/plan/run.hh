@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One run of an experiment: everything that decides its outcome.
 #pragma once
 

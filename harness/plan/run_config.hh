@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the harness's part of a configuration: the members that the trainer does not read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Hashes of content: xxh3-64, as 16 hexadecimal digits.
 #pragma once
 

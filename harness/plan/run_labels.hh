@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The labels of runs, and their selection by a pattern (--only). Pure.
 #pragma once
 

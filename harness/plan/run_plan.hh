@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans the runs of an experiment: validates all of them and fills in every default, before any starts.
 #pragma once
 

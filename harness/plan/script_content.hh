@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Identifies implementations in Python files, such as "my_method.py:MyTopK", by their content.
 #pragma once
 

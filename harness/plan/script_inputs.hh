@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The files that a user's Python code consists of, and a hash of their contents for the run's identity.
 #pragma once
 

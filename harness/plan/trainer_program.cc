@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/trainer_program.hh"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The worker program, thinpipe-trainer: finds it, and has it check and describe configurations.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training script as trainer: the identity of its runs, its command line, and its part of a configuration.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Planned faults and slowdowns of workers during a run. Pure.
 //
 //   "worker_events": [{"at": "5 s", "worker": 3, "action": "kill"},           or "pause", "resume"

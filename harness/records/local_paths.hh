@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the paths of one machine out of a record. Records are shared and compared: the folder in which a run happened
 // to lie, and the name of its user, are no part of a result.
 #pragma once

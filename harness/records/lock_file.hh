@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lock that one controller at a time holds, so that two do not do the same work in one results folder.
 #pragma once
 

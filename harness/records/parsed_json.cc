@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/records/parsed_json.hh"
 
 namespace thinpipe {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JSON value as simdjson holds it. Reports read thousands of records; making nlohmann's values of their texts, with an
 // allocation for each, took most of the time.
 #pragma once

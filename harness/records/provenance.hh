@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The origin of a result: program, machine and time.
 #pragma once
 

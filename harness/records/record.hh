@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records on disk: results/<experiment>/<run_id>/run.json, or a line each of an exported file, records.jsonl.
 #pragma once
 

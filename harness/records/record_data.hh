@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The outcome of one run, as data. docs/results.md and harness/schema/record.schema.json describe the JSON.
 #pragma once
 

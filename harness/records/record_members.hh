@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The members of a record's JSON: each visit() lists those of one struct, with their rules. Reading, writing
 // and tests share these lists.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values that both a sweep and its reports read from a record. Pure.
 #pragma once
 

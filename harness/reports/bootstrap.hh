@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Confidence intervals by the bootstrap (Efron 1979): no assumption about the distribution of the values. Pure.
 #pragma once
 

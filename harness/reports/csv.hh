@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report as comma-separated values, for spreadsheets and pandas. Pure.
 #pragma once
 

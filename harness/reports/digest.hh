@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of a record that a report keeps, so that it need not hold all records at once. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a TensorBoard event file. Pure.
 //
 // TensorFlow's sources define the format:

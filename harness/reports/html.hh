@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report as a self-contained page: tables, interactive curves and the origin of the numbers. Pure.
 #pragma once
 

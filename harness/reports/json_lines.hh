@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reads the files of a run that hold one JSON object per line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the capped links carried during a run, in as few points as the report's page draws.
 #pragma once
 

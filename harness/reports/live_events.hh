@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A run's event file for TensorBoard, written while the run proceeds.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report as Markdown, to paste into an issue or notes. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Where a report's numbers come from: mode, data, network, hardware, commit and fidelity of each run. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report: all runs, and statistics over runs that differ only in their seed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The report's rows, which compare runs: which of them reached the target, when and why. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Statistics over a report's runs that differ only in their seed. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The set-up cost of a run, of which train time has no part. docs/metrics.md defines it. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report's numbers as cells for people, the same in every format with tables. Pure.
 #pragma once
 

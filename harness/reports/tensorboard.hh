@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report's curves as event files for TensorBoard.
 #pragma once
 

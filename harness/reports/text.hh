@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A report for a terminal. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A timeline of some iterations of a run, as a Chrome trace: https://ui.perfetto.dev and chrome://tracing read it. The
 // format is that of "Trace Event Format" (complete events X, counters C and metadata M).
 #pragma once

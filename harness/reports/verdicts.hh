@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Verdicts on the emulated networks of compared runs, and the marks of numbers that depend on them. Pure.
 #pragma once
 

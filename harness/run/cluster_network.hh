@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The real network of a run whose workers are on several machines: measured before training and after it, and what its
 // interfaces carried in between.
 #pragma once

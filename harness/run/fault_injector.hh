@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Applies an experiment's worker events during a run, and records them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warns of workers that share a GPU. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warns of targets that a run could not have held, because it evaluated too rarely. Pure.
 #pragma once
 

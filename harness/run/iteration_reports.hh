@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sets a run's train clock from rank 0's reports of the starts and ends of its iterations. Pure.
 #pragma once
 

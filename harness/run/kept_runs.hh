@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The runs of a sweep that have ended and need not be executed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Bytes that the capped links carried during training, from the kernel's counters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The emulated network of one run: built before its workers start, changed and monitored while they train,
 // and judged afterwards. `thinpipe exec` uses it for commands in the workers' place.
 #pragma once

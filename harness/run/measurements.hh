@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collects rank 0's reports of a run into the numbers of the record. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Further controllers of one sweep, in parallel with this process, for runs that do not disturb each other.
 // Each takes runs whose lock no other controller holds.
 #pragma once

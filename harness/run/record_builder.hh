@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Builds a run's record from its workers' events and from the harness's own reports. Pure.
 #pragma once
 

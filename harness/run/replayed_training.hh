@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training run whose steps a convergence run has recorded, and whose times come from replaying them. The
 // other results are those of the convergence run's record.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The restarts of one run: whether another is due, and the train time that earlier ones lost.
 //
 // A trainer counts its own train time and resumes the count at its checkpoint. It repeats the work since

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes one run: builds its network, starts and monitors its workers, collects measurements, and writes
 // the record.
 #pragma once

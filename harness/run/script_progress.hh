@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns the reports and the output of a training script's rank 0 into the events of a worker. Pure.
 //
 // A report has the time of its CLOCK_MONOTONIC, a line that of its arrival. Train time counts from the last report of

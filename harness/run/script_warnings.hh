@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Warnings about a run whose trainer is a command, for its record. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time that a run needs before, and for, its first distributed iteration, and that train time leaves out:
 // pre-training, and choosing which weights to prune. docs/metrics.md defines it. Pure.
 #pragma once

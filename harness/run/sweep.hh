@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes an experiment's runs one after the other. Skips runs that have ended, continues after failures,
 // stops on request, and leaves runs alone that another controller executes.
 #pragma once

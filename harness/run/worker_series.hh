@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The iterations of all workers of a run, workers.jsonl in the run's folder. docs/results.md describes the format.
 #pragma once
 

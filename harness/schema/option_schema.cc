@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/schema/option_schema.hh"
 
 #include <algorithm>

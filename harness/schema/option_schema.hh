@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JSON Schemas (draft 7) of options that describe_options describes (common/support/options.hh).
 #pragma once
 

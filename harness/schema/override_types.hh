@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The types of the values that --set overrides, from the descriptions of the controller's and the trainer's
 // keys.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the CPU time of communication: two exchanges, of short and of long messages, that idle workers repeat over
 // a network, and the costs that follow from the CPU time that they take. Pure.
 #pragma once

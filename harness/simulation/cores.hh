@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cores of a machine as a fluid that its jobs share. A job uses one core at most. Jobs of a higher priority go
 // first; those of the same priority share equally what is left. Pure.
 #pragma once

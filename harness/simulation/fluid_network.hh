@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network as pipes in which messages flow like a fluid. Messages in flight share each capped direction of a
 // link max-min fairly. Nothing else takes time except the links' delays and one frame's wait at each cap.
 // Pure.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The measured description of a machine, on which simulations base the costs of communication. Format:
 // docs/results.md, measured machines. Pure.
 #pragma once

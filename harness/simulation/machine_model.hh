@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The machines on which simulated workers run: their cores, and the CPU time that communication takes on them. Pure.
 #pragma once
 

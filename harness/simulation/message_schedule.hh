@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The messages that a worker sends and waits for in a collective: the algorithms of the network backend, as
 // far as they affect time. Pure.
 //

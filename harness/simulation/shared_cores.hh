@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cores of the workers' machines, with an action at the end of each job. Pure.
 #pragma once
 

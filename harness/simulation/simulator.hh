@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulates how long an iteration of a traced training run takes over a network. A discrete-event model of
 // the workers: their compute times come from a profile, and they communicate through FluidNetwork. Calibrated
 // by topology, profile and, if workers share machines, the machine's model alone. Pure.

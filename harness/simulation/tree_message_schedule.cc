@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/simulation/tree_message_schedule.hh"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The message schedules of collectives along a reduction tree.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/slurm/batch_script.hh"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The script that Slurm runs for a job array: each task executes one run of the experiment. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Slurm's programs: sbatch, squeue, scancel, scontrol.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Executes an experiment's runs as tasks of Slurm's job arrays, each by a `thinpipe run` of its own on one node.
 #pragma once
 

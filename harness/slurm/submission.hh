@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A job array that was submitted for runs of an experiment: <results>/slurm/<job name>.json. It is written before
 // the submission, so that no job is ever unknown, even if the controller dies.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/slurm/tasks_of_runs.hh"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The task of Slurm for each run that was submitted. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The signals that a program passes on to the commands it runs.
 #pragma once
 

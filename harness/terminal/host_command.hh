@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A user's command in a host of a network, as a child process.
 #pragma once
 

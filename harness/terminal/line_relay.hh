@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prints a command's output as it arrives, each line with a prefix.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shows the progress of an experiment on standard error: on a terminal one live line, elsewhere plain log
 // lines. Standard output has only results.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One command that runs in every host of a network, with one rank per host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the user's commands inside the hosts of a network.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The commands of `thinpipe shell` and their hosts. Pure.
 #pragma once
 

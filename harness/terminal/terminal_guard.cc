@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/terminal/terminal_guard.hh"
 
 #include <cerrno>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Restores the terminal after programs in it, which may take its foreground and change its modes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stand-in for thinpipe-trainer in the harness's tests. Answers check and describe; as a worker, reports
 // made-up measurements, or fails as the configuration's "fault" specifies.
 #include <algorithm>

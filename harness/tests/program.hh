@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs the thinpipe program for a test, in its own folder, with a stand-in for the worker program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/tests/record_schema.hh"
 
 #include "common/support/tests/json_schema.hh"

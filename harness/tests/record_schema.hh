@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Validates records by harness/schema/record.schema.json.
 #pragma once
 

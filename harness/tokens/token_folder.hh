@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder of tokens for the data set `tokens` and for nanoGPT: train.bin, val.bin and meta.json.
 #pragma once
 

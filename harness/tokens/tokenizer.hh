@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Turns text into tokens, numbers from 0 to the vocabulary's size.
 #pragma once
 

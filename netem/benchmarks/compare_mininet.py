@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures the same network in Thinpipe and in Mininet with the same program (link_probe.py beside this file).
 
 The network has three switches in a row with hosts at each; the two links between switches are capped. The traffic goes

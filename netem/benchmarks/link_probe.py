@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Measures TCP over a link between two hosts, in the same way on any emulator.
 
   link_probe.py serve                     in one host: waits for measurements until it is killed

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures how long a network takes to build and tear down, how much of its caps it delivers, and the CPU
 // time that this costs.
 #include "netem/network.hh"

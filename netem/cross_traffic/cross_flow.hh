@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A flow that is not the workers', as an experiment describes it.
 //
 //   "cross_traffic": [{"from": "w0", "to": "w5", "rate": "40 Mbit/s"},                          constant

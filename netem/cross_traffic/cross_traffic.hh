@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Flows between hosts that compete with the workers' traffic.
 #pragma once
 

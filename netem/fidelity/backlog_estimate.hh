@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates from successive readings of a link's counters for how long frames waited for the cap, and how fast they
 // were sent meanwhile. Pure.
 #pragma once

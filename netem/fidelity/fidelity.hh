@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The evidence, stored with each run, that the emulated network behaved as specified.
 #pragma once
 

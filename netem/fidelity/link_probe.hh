@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fills the capped directions of a network for a moment each, to judge the rate of links that training never fills.
 #pragma once
 

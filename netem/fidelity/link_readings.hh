@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's counts of capped directions, read while traffic passes them.
 #pragma once
 

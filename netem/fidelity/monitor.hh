@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Watches the shaped links of a network during a run and judges, with evidence, whether the emulated network
 // behaved as specified.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Judges from successive counters how well one direction of a link kept its cap during a run. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures whether a network behaves as its topology specifies, by real traffic through every capped link and
 // between islands.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/fuzz/input.hh"
 #include "netem/topology/topology.hh"
 

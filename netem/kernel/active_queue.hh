@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Queues that keep themselves short: they drop frames, or mark them (ECN), before they are full. Requests and
 // answers are built by hand: libnl knows neither codel nor all settings of fq_codel and red.
 #pragma once

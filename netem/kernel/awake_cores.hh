@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeps this machine's CPUs from idling. A virtual machine's host, and deep idle states, need tens to
 // hundreds of microseconds to wake a CPU. Shapers then release frames late, and a link whose users only wait
 // for it is slower than one whose users compute meanwhile.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's counters of one direction of a shaped link, at one moment.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A queue that serves flows in turn, for kernels that may lack the usual ones (fq_codel, sfq, drr). An HTB
 // whose classes never run out of tokens is a deficit round robin. Each class holds its own queue that counts
 // bytes. A classifier, a few instructions of classic BPF, maps a frame's flow to its class.

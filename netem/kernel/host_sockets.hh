@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sockets in hosts of the virtual network.
 #pragma once
 

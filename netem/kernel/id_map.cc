@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/id_map.hh"
 
 #include <array>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The users and groups inside a new user namespace.
 #pragma once
 

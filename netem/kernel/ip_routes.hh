@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Addresses, routes and neighbour entries of hosts and routers.
 #pragma once
 

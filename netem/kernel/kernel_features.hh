@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests which features for virtual networks the running kernel has, by using them. Needs a sandbox.
 #pragma once
 

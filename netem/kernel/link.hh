@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Network devices: bridges, veth pairs, and their settings.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Owners for libnl's objects, and exceptions for its errors that name the attempt.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network namespace held by a file descriptor. It has no name in the file system and disappears with its
 // last holder.
 #pragma once

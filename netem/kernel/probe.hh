@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures a network with real connections between its hosts.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/qdisc_stack.hh"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shaper of one direction of a link in the kernel, at the sending device. It is a token bucket filter
 // (tbf), which holds a netem if the link has impairments, which holds the queue. So a frame
 // is first delayed, then waits for its turn at the cap.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Why the kernel, or the container around this process, refuses namespaces.
 #pragma once
 

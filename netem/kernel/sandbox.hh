@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The namespaces in which the virtual network and every process of a run live. The kernel removes all of it
 // when this program ends, however it ends.
 #pragma once

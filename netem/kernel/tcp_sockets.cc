@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/tcp_sockets.hh"
 
 #include <algorithm>

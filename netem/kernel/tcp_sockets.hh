@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The kernel's state of the TCP connections in a network namespace (sock_diag, struct tcp_info), whoever opened them.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The token bucket filter (tbf) that caps a direction of a link.
 #pragma once
 

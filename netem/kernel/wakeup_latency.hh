@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How late this machine wakes sleeping threads. A shaper's timers are late by this, which slows its link.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests links whose queues drop or mark frames before they are full. They skip if the kernel lacks the
 // discipline; in_debian_kernel.sh runs them on one that has all.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Repeats measurements whose bounds hold only while the machine is not overloaded.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests networks that change under traffic. (NetworkTest and RoutedNetworkTest run on Debian's kernel too.)
 #include <chrono>
 #include <functional>

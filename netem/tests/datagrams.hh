@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Datagrams between two hosts, each with its one-way delay; all hosts share this machine's clock.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that links delay and disturb frames as asked. Needs a kernel with sch_netem; in_debian_kernel.sh
 // boots one if this machine's has none.
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traffic between two hosts, for tests.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Runs a test program on Debian's own kernel in a small virtual machine, for features that this machine's
 # kernel lacks.
 # Needs no privileges. The kernel is downloaded once and kept.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of links, read back with libpcap.
 #include "netem/link_captures.hh"
 

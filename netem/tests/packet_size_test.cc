@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Packets on paths with a cap have the topology's size, by the counts of the kernel.
 #include <string>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What TCP did between hosts, compared with what was sent and with the kernel's own statistics.
 #include "netem/tcp_connections.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A number of bytes through a connection.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The size of a full TCP frame on Ethernet, as shapers count it, and of its payload.
 #pragma once
 

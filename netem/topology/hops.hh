@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Paths through a topology, and the hosts whose traffic measures a link. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user's names of links: "left-middle" for both directions, "left->middle" for one, "bottlenecks". Pure.
 #pragma once
 

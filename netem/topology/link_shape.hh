@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape of one direction of a link: cap, burst, queue and impairments. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The topology that explains what was measured between the workers of a real network. Pure.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "netem/topology/node_names.hh"
 
 #include <algorithm>

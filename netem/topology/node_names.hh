@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names of switches and hosts as users write them: single names, groups and ranges.
 #pragma once
 

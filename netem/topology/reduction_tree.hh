@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A reduction tree of workers that crosses each bottleneck between their islands once. Pure.
 #pragma once
 

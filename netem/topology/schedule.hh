@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The planned changes of a network during a run: timed events, and a trace of rates. Pure.
 #pragma once
 

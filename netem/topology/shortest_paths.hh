@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shortest routes through a topology, both for the kernel's routing tables and for predictions. Pure.
 #pragma once
 

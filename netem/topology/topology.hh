@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A virtual network as the user describes it: switches, hosts, and links with their caps. Pure: reads and
 // checks files, but does not touch the kernel.
 #pragma once

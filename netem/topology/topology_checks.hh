@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rules of topologies that concern more than one value. Each check throws InputError.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The rate of a link over time, read from a file.
 #pragma once
 

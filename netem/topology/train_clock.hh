@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Train time: it passes while an iteration runs and stands still between iterations, however long the
 // evaluation between them takes. Pure.
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A paper's claim, the expression over committed records that measures it, and the verdict that follows."""
 from __future__ import annotations
 

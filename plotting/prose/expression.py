@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The expressions in marks of numbers: arithmetic on quantities of committed results."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Marks of numbers in a page: comments that say from which records a number comes."""
 from __future__ import annotations
 

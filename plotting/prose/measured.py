@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers with the noise of their measurement, and tables of them that arithmetic joins by the axes they vary in."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Quantities of committed results by name: of records, as the report and the runs table name them, or of JSON."""
 from __future__ import annotations
 

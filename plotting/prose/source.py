@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The committed results that marks of numbers name, each read once."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Numbers as prose writes them: 1.77, 19,532, -3.2 %, 1/60, a 60th, a third, two."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes the records that the tests read: the fields of docs/results.md with made-up but plausible numbers."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import level_over_bytes
 
 from .figure_test import FigureTest, legend_texts

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 import stat
 import unittest
 from typing import Any

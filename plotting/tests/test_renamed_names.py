@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests that documents of older schema versions get their current names, as the programs give them."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Makes builds fast: a compiler cache and a fast linker if they are installed, and files compiled in groups.
 
 # Configured per compilation, so that users need no configuration. Paths below the source folder are hashed relative to

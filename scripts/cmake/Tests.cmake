@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Tests and benchmarks.
 #
 # THINPIPE_TESTS chooses which tests a build has:

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # Writes the header OUTPUT with the text of each of FILES in the folder SOURCE as a constant: page_css for page.css.
 set(constants "")
 foreach(file IN LISTS FILES)

@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Builds the programs inside a container, in the folder of these sources, and removes all but what they need at run time:
 # a program finds topologies, the Python package and reference results in the folder that it was built from.
 set -euo pipefail

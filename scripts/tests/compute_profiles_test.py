@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Makes profiles with scripts/compute_profiles.py; those of the paper's models need a GPU and are only estimated here.
 
 Usage: compute_profiles_test.py PATH/thinpipe-trainer

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Builds the image of scripts/container/Containerfile on a base from debootstrap, and uses it as its ordinary user.
 
 Exits with 77 and the reason where no image can be built or no container can run.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs commands on Debian's kernel with scripts/in_debian_kernel.sh.
 
 Usage: in_debian_kernel_test.py PATH/thinpipe

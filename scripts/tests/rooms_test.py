@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The plan of rooms holds for the sources, and scripts/rooms.py notices where it would not."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The ratio that watching_cost.py prints, with a made-up program instead of thinpipe."""
 from __future__ import annotations
 

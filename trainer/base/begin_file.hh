@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file whose appearance says that the controller meters the network: workers begin training then. Without it, the first
 // iterations of a short run would be over before a busy controller has noticed that they began.
 #pragma once

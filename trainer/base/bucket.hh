@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A bucket: a flat, contiguous float32 part of the gradient, and the parameters that it consists of.
 #pragma once
 

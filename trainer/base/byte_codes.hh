@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Numbers as a byte each. With s = max|x|: code_i = the integer nearest to 127·x_i/s, ties to even; decoded
 // s·code_i/127, within s/254 of x_i.
 #pragma once

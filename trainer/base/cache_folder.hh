@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The folder of this user for data that can be computed again.
 #pragma once
 

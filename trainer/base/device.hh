@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The device of forward and backward, and the progress of a GPU, which works asynchronously.
 #pragma once
 

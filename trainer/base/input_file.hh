@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file of known size, read piece by piece directly to its destination.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/base/library_error.hh"
 
 #include <c10/util/Exception.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The message of an exception, without the stack that LibTorch adds to it: dozens of lines
 // that hide the cause.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file mapped into memory for reading: the kernel reads pages when they are used and may drop them again,
 // so that the file may be larger than memory, and workers on one machine share the pages.
 #pragma once

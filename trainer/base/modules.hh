@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LibTorch's modules, optimisers and autograd, on top of its tensors.
 #pragma once
 

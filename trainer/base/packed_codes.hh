@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Small signed integers packed into the fewest bits that hold them, little-endian: the messages of
 // quantisers, and the form in which sums of such integers are sent.
 #pragma once

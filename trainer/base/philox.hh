@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10, a counter-based random number generator. The word at a counter depends on key and counter
 // alone, so that results are the same for every thread count, machine and order of use. Salmon, Moraes, Dror,
 // Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011).

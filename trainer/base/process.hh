@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Settings and measurements of a worker's own process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Draws from one random stream, one after the other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates how long a thread's tensor operations would take on a device that this machine does not have.
 // Each operation counts as one kernel, timed by Device's roofline. Matrix products and convolutions have
 // arithmetic; everything else is a pass over its operands, and views are free.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Elapsed time, and CPU time of the calling thread.
 #pragma once
 

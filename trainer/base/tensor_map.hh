@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Named tensors, such as weights and the state in a checkpoint.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The elements of contiguous tensors on the CPU.
 #pragma once
 

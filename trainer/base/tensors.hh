@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LibTorch's tensors, and the parts of the standard library that every file of the trainer uses. Code that
 // needs modules, optimisers or autograd includes trainer/base/modules.hh; both headers are precompiled.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // xxh3-64 of bytes that arrive in pieces: the hash that identifies data.
 #pragma once
 

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """How much of the exchange the backward pass hides, from the records of experiments/overlap.json.
 
     build/release/thinpipe run experiments/overlap.json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The compute of an iteration, forward and backward, of a model whose filters are pruned, next to the same model
 // pruned by magnitude, in one run.
 #include <chrono>

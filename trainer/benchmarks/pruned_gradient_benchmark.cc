@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost of pruning when a gradient is copied to its bucket: the same gradient with and without
 // a mask, in one run.
 #include <chrono>

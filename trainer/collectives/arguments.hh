@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Argument checks that all backends share, and the names of calls in their errors.
 #pragma once
 

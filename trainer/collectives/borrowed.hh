@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A Collective owned by someone else, wrapped for the meter to own.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How codes to be summed are produced and their sums consumed, chunk by chunk. A backend can have some chunks
 // in flight while others are produced or consumed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collective operations among the workers. Every worker makes the same calls in the same order; each call
 // blocks until this worker's part is done. Results are bit-identical on every worker.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The error of collectives and of the codes whose messages they carry.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The collectives of one worker whose peers all send copies of its messages. The worker encodes its own
 // message and decodes those of all workers, with no other worker on the CPU. Sums are those of equal workers.
 #pragma once

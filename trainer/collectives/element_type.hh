@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts LibTorch's element types to those in communication traces.
 #pragma once
 

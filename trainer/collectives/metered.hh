@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the traffic through a collective: payload bytes (as the caller passes them), sent bytes (this
 // worker's, from the backend or by ring_formula.hh), delivered bytes (of the results), number of calls, and
 // time. Splits the time around collectives into encode, exchange and decode.

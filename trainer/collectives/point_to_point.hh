@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Point-to-point messages, for protocols in which each message depends on earlier ones.
 #pragma once
 

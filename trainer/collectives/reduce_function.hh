@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The elementwise arithmetic of all_reduce, shared by the backends.
 //
 // Sums of float16 and bfloat16 round to nearest, ties to even, as on a network that carries them. Integer

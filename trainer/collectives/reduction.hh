@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What computes an all-reduce's operation on the workers' elements.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Proof that the workers' state is still the same: all workers compare hashes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes that one worker sends in each collective, without protocol headers. If ranks follow the network's
 // order, a ring crosses every cut once per direction, so these are also the bytes on each bottleneck in each
 // direction. Along a tree (pipelined.hh) all workers together send as many.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The element of an all-reduce with Reduction::scaled_sum.
 #pragma once
 

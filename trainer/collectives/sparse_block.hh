@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sparse vectors in blocks. A stream of entries is forwarded block by block, and blocks are small so that
 // hops overlap. The wire format of a block, little-endian:
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Answers for the controller, which has no LibTorch: whether a configuration is valid, its form with all
 // defaults, its cost, and the registered names and options.
 #pragma once

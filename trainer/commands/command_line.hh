@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The command line of thinpipe-trainer, which Python can run, too.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The cost of an iteration of one worker on this machine while nothing else runs. Measured with one
 // thread, like workers.
 #pragma once

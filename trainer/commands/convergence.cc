@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/commands/convergence.hh"
 
 #include "common/support/atomic_file.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A convergence run: a method's effect on the trajectory, and the traffic it would cause, without a network.
 // It does not measure time, because the workers are threads that share the CPU.
 #pragma once

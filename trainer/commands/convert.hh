@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Converts weights from one file format to another.
 #pragma once
 

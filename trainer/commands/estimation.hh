@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Estimates a compute profile for a device that this machine does not have. One iteration is computed here,
 // and RooflineClock times each of its operations. Encoding and decoding each count as two passes that read
 // the gradient and two that write it.

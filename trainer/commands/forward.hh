@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The output of a model for given inputs and weights, for comparing a model with another
 // implementation of it.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/commands/in_process_training.hh"
 
 #include <spdlog/spdlog.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A training run with all workers as threads of one process.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe-trainer check-method: the conformance suite for one method.
 #pragma once
 

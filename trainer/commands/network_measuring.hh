@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the real network between the workers of a run on several machines: what each pair's connection carries, and
 // how long a message takes there and back.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Trains the initial weights that all runs of an experiment share: briefly, in one process,
 // without a network.
 #pragma once

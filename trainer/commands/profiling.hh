@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures a compute profile: the time of each part of an iteration on this machine, with as many workers at
 // once as in the run. The workers are processes, as in the run: threads of one process slow each other down,
 // above all in models of many small operations.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implementations in Python files need Python around this code. thinpipe-trainer has none: it hands such
 // configurations to the same commands in thinpipe's Python package. If the variable THINPIPE_PYTHON names an
 // interpreter, it hands on all configurations, so that all runs of a comparison have the same LibTorch.

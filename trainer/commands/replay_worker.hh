@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker of a replay: the command `thinpipe-trainer replay`.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker process: `thinpipe-trainer work` with a worker.json, and `thinpipe-trainer
 // profile` with its file.
 #pragma once

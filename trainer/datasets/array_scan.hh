@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of whole arrays, which may be larger than memory: they are read stretch by stretch.
 #pragma once
 

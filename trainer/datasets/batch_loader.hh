@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches ready for a model, prefetched by a thread.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the training examples of each worker's batches.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as bytes, for language models: each example is a stretch of text, and the label of each byte is the
 // byte after it.
 #include <cstring>

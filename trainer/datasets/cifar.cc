@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CIFAR-10 and CIFAR-100: 32 x 32 colour images of 10 or 100 kinds of objects, 50000 to train and 10000 to
 // test. Krizhevsky: Learning Multiple Layers of Features from Tiny Images (2009).
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of CIFAR-10 and CIFAR-100 as tensors.
 #pragma once
 

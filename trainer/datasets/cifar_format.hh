@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A file of CIFAR-10 or CIFAR-100 in the binary version: records without a header. Each record has one or two
 // bytes of labels, then the red, green and blue pixels of a 32 x 32 image.
 // https://www.cs.toronto.edu/~kriz/cifar.html

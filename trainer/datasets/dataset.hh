@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Labelled examples, in memory or mapped into it: images, vectors of numbers or sequences with a class each, or
 // text whose tokens have a label each, such as the token that follows.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fashion-MNIST: 28 x 28 grey images of 10 kinds of clothing, 60000 to train and 10000 to test.
 // Xiao, Rasul, Vollgraf: Fashion-MNIST: a Novel Image Dataset for Benchmarking Machine Learning Algorithms
 // (2017).

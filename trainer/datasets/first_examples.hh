@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options train_examples and test_examples of data sets.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of the MNIST family as tensors.
 #pragma once
 

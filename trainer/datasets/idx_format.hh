@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The IDX format of the MNIST family: a big-endian header (two zero bytes, element type, number of
 // dimensions, each dimension as uint32), then the elements. http://yann.lecun.com/exdb/mnist/
 // Without LibTorch, so that it can be fuzzed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data sets of the MNIST family: four IDX files, compressed or not, with 28 x 28 grey images of 10 classes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common part of image data sets that come as files and have a published normalisation.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The data sets and weights that configurations name. Each file is read once.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MNIST: 28 x 28 grey images of handwritten digits, 60000 to train and 10000 to test.
 // LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition (1998).
 #include "trainer/datasets/idx_images.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Normalisation: from stored numbers, mostly bytes, to a model's inputs.
 #pragma once
 

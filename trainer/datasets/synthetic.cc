@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images generated from a seed, for tests and for experiments that need no real data. Each class has a
 // prototype, a coarse pattern of squares; each example is its class's prototype plus noise. All arithmetic is
 // on integers and counter-based random numbers, so that every machine generates the same images.

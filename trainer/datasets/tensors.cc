@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The user's own arrays, from files of NumPy or safetensors: images, vectors of numbers, or sequences of
 // tokens. They stay in the files, from where batches are read, and may be larger than memory.
 #include <algorithm>

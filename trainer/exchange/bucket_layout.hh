@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns parameters to buckets like PyTorch's DistributedDataParallel. Parameters are taken in the order in
 // which their gradients arrive. The first bucket is small so that exchange starts early; a bucket is closed
 // when it has reached its size; no parameter is split.

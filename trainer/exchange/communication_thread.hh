@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A thread that runs numbered jobs in ascending order, each after its release. The order of release does not
 // matter, so that every worker runs its collectives in the same order.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Overlapped gradient synchronisation, as in PyTorch's DistributedDataParallel. While backward still runs,
 // gradients are collected into buckets as they arrive. A communication thread synchronises complete buckets,
 // in the same order on every worker.

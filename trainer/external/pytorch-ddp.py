@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker written in PyTorch: DistributedDataParallel over its own Gloo, instead of thinpipe-trainer.
 
 An experiment with {"trainer": "pytorch-ddp"} starts `thinpipe-trainer python pytorch-ddp.py work FILE` for each worker.

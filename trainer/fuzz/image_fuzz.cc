@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/fuzz/input.hh"
 #include "trainer/datasets/images/image_file.hh"
 #include "trainer/datasets/images/resize.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A hello in pieces of any sizes: read to its end or refused, whatever the bytes.
 #include <algorithm>
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // AlexNet. The imagenet form is torchvision's alexnet. The cifar form has torchvision's names, but a first convolution of
 // 3x3 without stride, max-pooling of 2x2, and one linear layer on the mean over positions in place of three.
 // Krizhevsky: One weird trick for parallelizing convolutional neural networks (2014), as torchvision's.

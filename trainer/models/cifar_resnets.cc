@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ResNet-20, -32 and -56 for small images: three stages of 16, 32 and 64 channels, and shortcuts without parameters.
 // He, Zhang, Ren, Sun: Deep Residual Learning for Image Recognition (2015), section 4.2 and table 6.
 #include "trainer/models/residual_network.hh"

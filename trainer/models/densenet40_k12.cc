@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DenseNet with 40 layers and growth rate 12 for small images, without bottlenecks and compression. Modules have the names
 // of torchvision's DenseNet. Huang, Liu, van der Maaten, Weinberger: Densely Connected Convolutional Networks (2016),
 // section 3 and table 2.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module whose forward pass runs in another language: a part of a Python model. Pruning treats it like
 // LibTorch's own module of its kind.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The options of models with a form for photographs and one for small images, and with dropout before their linear layers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoder-only transformers with GPT-2's architecture: learned positions, pre-norm blocks, GELU by its tanh
 // approximation, no dropout. Parameters have nanoGPT's names; linear weights are [out, in], as there.
 // Radford et al.: Language Models are Unsupervised Multitask Learners (2019), section 2.3.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The option "form" of models that were designed for photographs but are also trained on small images.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // LeNet-5, in two variants of different size:
 //   1998    LeCun, Bottou, Bengio, Haffner: Gradient-Based Learning Applied to Document Recognition, figure 2, with tanh,
 //           plain means as pooling, every channel connected to every other, and a linear last layer;

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The loss functions of training.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Language models of an embedding, layers of long short-term memory and a linear layer. Parameters have the names of
 // PyTorch's example word_language_model. Zaremba, Sutskever, Vinyals: Recurrent Neural Network Regularization (2014).
 #include <cmath>

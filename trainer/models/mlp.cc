@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linear layers with ReLU between them.
 #include <fmt/format.h>
 

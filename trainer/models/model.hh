@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A classifier of images, or of the token that follows each token of a text. Parameter names, shapes and
 // order are torchvision's if torchvision has the model. Every model can be differentiated twice, because
 // pruning criteria need Hessian-vector products. Dropout is always SeededDropout, never torch's own.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Residual networks of basic or bottleneck blocks, with a stem for small images or for photographs.
 // Parameters have the names of torchvision's ResNet. He, Zhang, Ren, Sun: Deep Residual Learning for Image
 // Recognition (2015).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Residual networks of basic blocks with the stem for small images, of any width and depth. Members with
 // names of their own:
 //   width 16, stages 3, blocks_per_stage 3    ResNet-20

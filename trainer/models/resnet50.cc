@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ResNet-50: He, Zhang, Ren, Sun (2015), table 1.
 #include "trainer/models/residual_network.hh"
 

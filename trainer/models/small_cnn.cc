@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two convolutions and two linear layers: a few hundred thousand weights, for a machine without a GPU.
 #include <fmt/format.h>
 

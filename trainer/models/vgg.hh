@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VGG without batch normalisation. The imagenet form is torchvision's. The cifar form keeps the convolutions. It
 // replaces the three linear layers, made for 7x7 positions, by one linear layer on the mean over positions (32x32
 // pixels leave a single one), which keeps torchvision's name of the last layer, classifier.6.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // VGG-16: Simonyan, Zisserman (2014), table 1, D.
 #include "trainer/models/vgg.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Vision transformers: encoder layers with pre-norm over an image's patches and a class token. Names, layers
 // and initialisation are those of torchvision's VisionTransformer; GELU is exact. Dosovitskiy et al.: An
 // Image is Worth 16x16 Words (2020).

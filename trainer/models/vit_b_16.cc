@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // ViT-B/16. The imagenet form is torchvision's vit_b_16, built for the size of the data set's
 // images; published weights are for 224x224. The cifar form has patches of 4x4 pixels and thus
 // another number of positions.

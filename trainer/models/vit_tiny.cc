@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A vision transformer of any size, by default for a machine without a GPU.
 #include "common/support/options.hh"
 #include "trainer/models/layers/attention.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Kingma, Ba: Adam: A Method for Stochastic Optimization (2015). Weight decay is added to the gradient; for
 // decoupled decay use adamw.
 #include "trainer/optimisers/adam_moments.hh"

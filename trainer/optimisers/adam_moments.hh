@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options that Adam and AdamW share: all except weight decay.
 #pragma once
 

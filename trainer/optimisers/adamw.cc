@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Loshchilov, Hutter: Decoupled Weight Decay Regularization (2019). Each step also subtracts learning_rate x
 // weight_decay of each weight, independently of the gradient.
 #include "trainer/optimisers/adam_moments.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Muon: the step of a weight matrix is its momentum, made nearly orthogonal. Jordan et al., Muon: An optimizer for
 // hidden layers in neural networks (2024). The scale of steps is that of Liu et al., Muon is Scalable for LLM Training
 // (2025): steps of a matrix are then as large as AdamW's, so one learning rate suits both.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Optimisers, which turn the mean gradient into new weights. Every worker computes the same weights.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/optimisers/set_learning_rate.hh"
 
 namespace thinpipe::trainer {

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/options.hh"
 #include "trainer/optimisers/optimiser.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A copy of an optimiser's state, to restore later.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An optimiser's state of one parameter.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Batches in which every class has the same number of examples.
 #pragma once
 

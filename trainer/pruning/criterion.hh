@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pruning criteria, which choose the weights to prune.
 #pragma once
 

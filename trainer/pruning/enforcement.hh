@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Keeping pruned weights at zero while a model is trained.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Structured pruning: removes whole filters, the rows of a weight, so that layers need not compute them and the kept
 // weights lie in contiguous ranges. Ranks filters by norm, as Li, Kadav, Durdanovic, Samet, Graf: Pruning Filters for
 // Efficient ConvNets (2017) do, but over all layers together.

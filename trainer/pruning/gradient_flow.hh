@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The effect of removing a weight on the norm of the gradient: the scores of GraSP.
 // Wang, Zhang, Grosse: Picking Winning Tickets Before Training by Preserving Gradient Flow (ICLR 2020).
 #pragma once

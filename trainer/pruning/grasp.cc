@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GraSP removes the weights whose removal least harms, or most helps, the gradient flow. Wang, Zhang, Grosse
 // (ICLR 2020). Designed for weights at initialisation; at a converged point g is nearly 0 and the scores are
 // mostly noise.

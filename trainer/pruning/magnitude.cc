@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Magnitude pruning removes the weights of smallest |w|, ranked over all layers together or
 // within each layer.
 // Han, Pool, Tran, Dally: Learning both Weights and Connections for Efficient Neural Networks (2015).

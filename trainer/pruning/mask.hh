@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The mask of a model: which weights are kept, and which are pruned, that is zero for good.
 #pragma once
 

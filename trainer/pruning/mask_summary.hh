@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A summary of a mask by layer, for the record.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/pruning/pruned_filters.hh"
 
 #include "trainer/models/layers/filtered_layers.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Saves the computation of filters that are pruned as a whole.
 #pragma once
 

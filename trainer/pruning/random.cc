@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Random pruning, the control: a criterion that does no better has learnt nothing.
 #include "trainer/base/philox.hh"
 #include "trainer/pruning/criterion.hh"

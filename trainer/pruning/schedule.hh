@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // When a model is pruned and to what ratio: once, gradually, or repeatedly.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Prepares a model for scoring its weights, and restores it afterwards.
 #pragma once
 

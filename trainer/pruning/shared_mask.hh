@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Makes all workers use the same mask.
 #pragma once
 

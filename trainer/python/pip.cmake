@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # For `pip install .`: builds for the Python that runs pip, with its torch. pip hides an environment's packages from
 # builds, by PYTHONPATH.
 set(THINPIPE_PYTHON_INTERPRETER ${Python_EXECUTABLE} CACHE FILEPATH "")

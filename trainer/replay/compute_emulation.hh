@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Takes the place of a training run's compute in a replay, which has nothing to compute.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Replays iterations of a communication trace as a training run would: it lets the compute time pass, and
 // makes the same collective calls, with meaningless data, on a communication thread.
 #pragma once

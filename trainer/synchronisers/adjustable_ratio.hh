@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implemented by methods that keep a fraction of the entries, which `netsense` may change from step to step.
 #pragma once
 

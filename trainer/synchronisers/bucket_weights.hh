@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The model's weights laid out as a bucket, for methods whose result depends on them.
 #pragma once
 

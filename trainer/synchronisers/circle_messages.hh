@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Byte messages between workers at equal distances in rank, all of the same size.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A lossy code of a gradient whose decoded messages add up to N times the result. Error feedback (`ef`) can
 // wrap it, because the error of each worker's own message is known.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Error feedback around a compressor: each message's error is added to the next gradient.
 #pragma once
 

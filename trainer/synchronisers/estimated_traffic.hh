@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Implemented by methods whose traffic() is not a formula, such as those in Python files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker's traffic in one step of a method, by formula. `thinpipe plan` uses it, and a test checks that
 // each method sends the bytes it claims.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The momentum of GMC and its residual (methods/gmc.cc), which do not depend on the choice of entries.
 #pragma once
 

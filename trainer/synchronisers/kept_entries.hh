@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entries that pruning kept. Some methods send only these. Others use them because their result would
 // move pruned entries off zero: a rotation, a product of factors, or a code without a zero.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Byte messages between all workers, in the patterns that methods use.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The properties of a method's result beyond those that every method must have (synchroniser.hh). The
 // conformance suite (tests/conformance.hh) checks them.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a step's exchange took, for methods that adapt to the network.
 #pragma once
 

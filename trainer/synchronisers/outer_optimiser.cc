@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/synchronisers/outer_optimiser.hh"
 
 #include <fmt/format.h>

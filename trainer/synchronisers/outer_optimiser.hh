@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Local steps with an outer optimiser. The mean change of the weights since the last exchange is the gradient
 // for Nesterov momentum. With c = W - W0 of each worker, and C the inner method's mean over workers:
 //   u' = μ·u + C(c);  W = W0 + η·(C(c) + μ·u')

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses the kept fraction of the entries such that an exchange takes as long as it may.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // State that a method keeps per parameter, such as momentum, and the residual of error feedback.
 #pragma once
 

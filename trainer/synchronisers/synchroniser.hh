@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A method under test: turns every worker's local gradient into the same estimate of the mean over workers.
 //
 // The caller guarantees the same buckets in the same order on every worker, begin_step() before a step's

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Arrays in files of NumPy (.npy, .npz) and of safetensors.
 #pragma once
 

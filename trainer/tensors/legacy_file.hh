@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The file format of torch.save before PyTorch 1.6: five pickles (a magic number, the version, the machine,
 // the object, the keys of the storages), then for each key the number of elements, int64, and the elements.
 // Without LibTorch, so that it can be fuzzed.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors whose elements lie in memory that something else owns, such as a mapped file.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of NumPy's .npy format: a magic string, the version, the header's length, then a Python literal
 // with the elements' type, order and shape.
 // https://numpy.org/doc/stable/reference/generated/numpy.lib.format.html Without LibTorch, so that it can be

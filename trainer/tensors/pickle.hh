@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The part of Python's pickle format that files of tensors use. Reading a pickle runs no code: a call of a
 // function or a constructor is kept as a record of the call.
 // https://docs.python.org/3/library/pickletools.html

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The bytes of a pickle, read from front to back: the arguments of its opcodes.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The opcodes of Python's pickle format.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The literals of Python's text pickles, protocols 0 and 1, one per line.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PyTorch's files of named tensors. Reads files of torch.save, both today's zip archives and those of
 // versions before 1.6. Writes files that torch.load can read, also with weights_only.
 #pragma once

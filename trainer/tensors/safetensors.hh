@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The safetensors format: the header's length (uint64, little-endian), the header (JSON: each tensor's dtype,
 // shape and position), the elements. https://huggingface.co/docs/safetensors
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The header of a safetensors file: its length (uint64, little-endian), then JSON: each tensor's dtype, shape
 // and position. https://huggingface.co/docs/safetensors
 // Without LibTorch, so that it can be fuzzed.

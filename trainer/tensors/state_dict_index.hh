@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The index of the tensors in a PyTorch file, from the file's pickle: names, shapes, and positions of the
 // elements. Without LibTorch, so that it can be fuzzed.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates tensors from a PyTorch file's index, and writes the pickle of a dict of tensors.
 #pragma once
 

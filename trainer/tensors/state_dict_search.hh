@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The search for the dict of tensors in a PyTorch file, which may be a checkpoint with several dicts.
 #pragma once
 

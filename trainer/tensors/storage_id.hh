@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A pickle's reference to the memory of tensors.
 #pragma once
 

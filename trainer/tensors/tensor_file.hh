@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of named tensors, weights and checkpoints, as PyTorch's own files or as safetensors.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The names of a model's tensors in a file. PyTorch's wrappers add prefixes: torch.compile "_orig_mod.",
 // DataParallel and AveragedModel "module.", a LightningModule the name of its member, "model." or "net.".
 #pragma once

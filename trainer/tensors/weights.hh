@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model's parameters and buffers as named tensors.
 #pragma once
 

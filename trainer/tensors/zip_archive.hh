@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Zip archives, as NumPy's savez and savez_compressed write them: members stored or deflated, also beyond 4
 // GiB (ZIP64). https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT Without LibTorch, so that it can
 // be fuzzed.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the arrays that thinpipe-trainer reads with those that NumPy writes.
 
 Usage: arrays_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)

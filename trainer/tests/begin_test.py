@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Workers that are told to wait for the controller evaluate the initial weights, but train only when they may.
 
 Usage: begin_test.py PATH/thinpipe-trainer

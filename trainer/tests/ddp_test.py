@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares training steps with PyTorch's DistributedDataParallel: same weights and batches, compared by final weights.
 
 Compares dense with the plain DistributedDataParallel and fp16 with its fp16_compress_hook, on a small convolutional and

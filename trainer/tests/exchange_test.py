@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs one way of exchange_benchmark, once, with small vectors: workers check the sum, and the benchmark the counters.
 
 WAY "refusals": what the benchmark prints without a library, and that it refuses workers that bypass the network.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares the images that the data set image_folder decodes and scales with those of Pillow, which torchvision uses.
 
 Usage: image_folder_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """PyTorch's PowerSGD hook with the options of our `powersgd`, starting from the same Q."""
 
 import math

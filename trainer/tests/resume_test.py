@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Kills all trainers at a random step and restarts them: the trajectory must equal an uninterrupted run's, bit for bit.
 
 Usage: resume_test.py [--every-method] PATH/thinpipe-trainer [SEED]

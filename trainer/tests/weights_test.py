@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests files of weights in both directions: thinpipe-trainer reads PyTorch's files, and PyTorch reads its files.
 
 Usage: weights_test.py PATH/thinpipe-trainer   (exit status 77: skipped, the reason on standard output)

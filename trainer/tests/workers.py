@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Starts workers of thinpipe-trainer on loopback, for tests in Python."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Linked into the test programs that run worlds of workers as threads of one process.
 #include <cstdio>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checkpoints: the complete state, so that training resumes as if it had not stopped. There is one file per
 // worker and iteration, because residuals differ among workers. The two newest are kept, so that a set that
 // is complete on all workers always exists.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accuracy and loss on the test set, which is distributed over the workers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Weights that a method with local steps exchanges together: all of a model, or some of its layers. Since its last
 // exchange, which ended one of its rounds and began the next, each worker's optimiser has changed them on its own:
 //   W0 = W0 + the method's result for the changes W_w - W0 of all workers w;  W_w = α·W_w + (1 - α)·W0

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Signs of life: while a Heartbeat lives, an event every second reports that the process runs, and its
 // training's iteration and phase. A stopped or starved process sends no events, unlike one that waits.
 #pragma once

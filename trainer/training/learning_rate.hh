@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schedule of the learning rate: by iteration, the same on every worker.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training with a method of local steps (Synchroniser::local_steps). Between exchanges, each worker's
 // optimiser takes steps on its own. A round of H steps ends with an exchange of the changes of weights. With P
 // fragments (Synchroniser::fragments), an exchange of the next fragment's changes begins every H / P steps, so that each

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fragments of a model, whose exchanges take turns (Synchroniser::fragments).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's weights at the point where its method wants the gradient evaluated
 // (Synchroniser::evaluation_shift):
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker that an experiment slows down by a factor. After each stretch of compute it sleeps for the
 // additional time, so that gradients arrive as late as from a slower machine, while the other workers
 // keep their CPU time.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The trainer's part of a run's configuration: all options that affect the trajectory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One worker's training run, from initial weights to the last evaluation.
 #pragma once
 

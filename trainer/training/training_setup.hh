@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Creates the parts of a run from its configuration, in the same way for training, pre-training and `check`.
 #pragma once
 

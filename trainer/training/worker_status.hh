@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker's current activity, for its heartbeat: written by the training loop, read by another thread.
 #pragma once
 

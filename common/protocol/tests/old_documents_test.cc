@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Traces and profiles of versions whose names have changed since.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the fuzz targets. Each passes libFuzzer's bytes to one parser, which must accept them or throw an
 // Error. Any other exception, undefined behaviour, a leak or unbounded memory use is a finding.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/json_object.hh"
 
 #include <limits>

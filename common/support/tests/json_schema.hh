@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A JSON Schema, evaluated by valijson.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "common/support/renamed_names.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A folder for one test, removed together with its contents.
 #pragma once
 

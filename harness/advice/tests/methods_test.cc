@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/advice/methods.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/advice/pay_off.hh"
 
 #include <gtest/gtest.h>

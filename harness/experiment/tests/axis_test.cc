@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The expansion of a sweep: kinds of axes, "exclude" and "repeat".
 #include "harness/experiment/axis.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // --set, typed by the descriptions of the keys.
 #include "harness/experiment/override.hh"
 

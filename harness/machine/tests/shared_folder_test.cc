@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/machine/shared_folder.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of runs whose network changes: events, and rate traces.
 #include <filesystem>
 #include <fstream>

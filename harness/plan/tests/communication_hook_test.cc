@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Experiments whose trainer registers a communication hook of the user's.
 #include "harness/experiment/communication_hook.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/controller_options.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans experiments for tests, with a stand-in for the worker program.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Plans of experiments whose trainer is a command.
 #include "harness/plan/training_command.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/worker_events.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records and experiments of versions whose names have changed since.
 #include <map>
 #include <set>

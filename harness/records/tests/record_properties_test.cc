@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Records with any members: what is written is valid by the schema and reads back equal.
 #include <algorithm>
 #include <iterator>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema of records against the records of this tree, and against the reader that reports use.
 #include "harness/tests/record_schema.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A record of a completed run with every required member.
 #pragma once
 

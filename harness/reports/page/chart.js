@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Draws curves and bars into SVG elements. Independent of records: page.js chooses what to draw.
 

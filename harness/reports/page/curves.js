@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Loads the curves of the runs to draw: from elements of the page or, if there are many, from files beside it. The files
 // are scripts, because a browser lets a page that was opened from disk load nothing else.

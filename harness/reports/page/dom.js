@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Creates elements of the page. Inserts text only as text, never as markup: labels are the user's own words.
 

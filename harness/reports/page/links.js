@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Draws what the capped links did during one run: of each direction the rate below its cap, the longest queue and lost
 // frames. The page has a run's series as text, which is read when it is drawn.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Connects the drawing with the page: controls, legend, read-out.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Chooses what is drawn: the runs of the page's data, the quantities of both axes, and the runs of each series.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // The colour, marker and dash of each method: the same as in the figures (plotting/method_style.py), by the same table.
 

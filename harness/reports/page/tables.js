@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 "use strict";
 // Sorts a table by the column whose heading is clicked. At first, tables are in the order of the runs.
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The few points of a series that the page draws, from made-up samples.
 #include "harness/reports/link_history.hh"
 

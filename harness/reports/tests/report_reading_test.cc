@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Reports of folders: what is read, and what is left out.
 #include <fstream>
 

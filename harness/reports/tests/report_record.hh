@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Invented records for the tests of reports.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The spans and counters of a timeline, from made-up lines.
 #include "harness/reports/timeline.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/run/link_meter.hh"
 
 #include <gtest/gtest.h>

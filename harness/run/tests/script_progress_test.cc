@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/run/script_progress.hh"
 
 #include <fmt/format.h>

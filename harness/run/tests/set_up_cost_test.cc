@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "harness/run/set_up_cost.hh"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What the schema of experiments and the reader make of the harness's keys, case by case. For the trainer's
 // keys see configuration_schema_test.cc.
 #include "harness/schema/experiment_schema.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the time to simulate an iteration, by the number of workers: a dense all-reduce of 25 MiB around a
 // ring and along a tree of the islands, and an all-gather of a hundredth of it from each worker.
 #include "harness/simulation/simulator.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Simulations of workers that share a machine's cores.
 #include <gtest/gtest.h>
 

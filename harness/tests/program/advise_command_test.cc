@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe advise with the stand-in for the worker program.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run over a network that changes: its record of the changes, and the clock of a rate trace.
 #include <algorithm>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run with a training script as trainer: small scripts without PyTorch.
 #include <chrono>
 #include <csignal>

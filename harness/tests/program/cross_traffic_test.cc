@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run beside flows that are not the workers'.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe doctor on this machine, which can build networks, as other tests show.
 #include <map>
 

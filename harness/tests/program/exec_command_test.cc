@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe exec: the environment and output of ranks, their ends, and the report of traffic and fidelity.
 #include <algorithm>
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Training scripts for torchrun under thinpipe exec: each puts the bytes on the wire that its method must send.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe export: what is in the file, in which order, and what happens if it cannot be written.
 #include <algorithm>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run with an external trainer of the user's.
 #include <fstream>
 

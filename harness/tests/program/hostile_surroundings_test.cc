@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Full disks, foreign files and workers that report nonsense: each gives one clear message and loses nothing.
 #include <fstream>
 

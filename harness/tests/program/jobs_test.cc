@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run --jobs: several controllers for one sweep.
 #include <algorithm>
 #include <thread>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorBoard's own reader follows a run of `thinpipe run --tensorboard` while it trains."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Captures of links, and shells in the network of a run in progress.
 #include <csignal>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // `thinpipe run` and `thinpipe export` on results of a version whose names have changed since.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """pandas reads the values that `thinpipe report --csv` writes."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Opens the page that `thinpipe report --html` writes in a headless browser, and checks what its script draws.
 
 With a folder as its argument, keeps the pages and a screenshot of each there, for people to look at.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Shared by the Python tests of `thinpipe report`: the program, records for reports, and skipping of tests."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorBoard's own reader reads the values that `thinpipe report --tensorboard` writes."""
 from __future__ import annotations
 

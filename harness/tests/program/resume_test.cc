@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A second `thinpipe run` on the results of an earlier one.
 #include <csignal>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run on the loopback: records, resuming, failures, interruption and wrong input.
 #include <algorithm>
 #include <csignal>

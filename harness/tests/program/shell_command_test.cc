@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe shell without a terminal: hosts of commands, their view of the network, and their ends.
 #include <csignal>
 #include <fstream>

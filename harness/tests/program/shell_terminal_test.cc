@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe shell on a terminal: job control, Ctrl-C and Ctrl-Z, the prompt, and the terminal afterwards.
 #include <array>
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe status without Slurm, and `run --run`.
 #include <csignal>
 #include <fstream>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """TensorBoard's own reader, in an interpreter that has it."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe tokenize, as users run it.
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reads the files of `thinpipe tokenize` with NumPy, as nanoGPT's train.py does."""
 
 import json

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Two controllers on one results folder: neither repeats or damages the other's work.
 #include <algorithm>
 #include <csignal>

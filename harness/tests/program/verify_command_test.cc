@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe verify: output and exit codes. Tests of netem check the measurements.
 #include <fstream>
 

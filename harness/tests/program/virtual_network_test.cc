@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run inside a virtual network: its records, and that nothing of it outlives the controller.
 #include <algorithm>
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe run on the loopback with an experiment's worker events, and its reactions.
 #include <fstream>
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A Slurm cluster of four nodes on this machine, as root, for tests: munge, slurmctld and four slurmd.
 
 The nodes share this machine's network, or each is in a host of an emulated one (cluster_mode_test.py).

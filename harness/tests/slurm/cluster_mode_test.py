@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains in mode "cluster" on a Slurm cluster whose nodes are the hosts of an emulated network.
 
 Usage: [EPOCHS=N] cluster_mode_test.py PATH/thinpipe [TEST...]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs sweeps on a Slurm cluster that cluster.py starts on this machine.
 
 Usage: slurm_test.py PATH/thinpipe

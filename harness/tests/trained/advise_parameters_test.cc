@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe advise for a number of parameters, with the real trainer's formulas of bytes.
 #include <gtest/gtest.h>
 

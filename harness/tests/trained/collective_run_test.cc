@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs over the network with each collective: the bytes on the links, compared with plans and simulations.
 #include <map>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The schema of experiments and the trainer agree on every option. Each gets every kind of value
 // that its description forbids, and both must refuse it.
 #include <algorithm>

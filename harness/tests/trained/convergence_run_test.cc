@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of mode "converge": all workers in one process of the real trainer.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Run ids, with data and weights as the trainer reads them.
 #include <filesystem>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs whose workers have training examples of their own.
 #include <fstream>
 #include <numeric>

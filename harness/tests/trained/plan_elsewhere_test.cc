@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // An experiment that needs something that this machine lacks can be planned here, and run elsewhere.
 #include <filesystem>
 #include <fstream>

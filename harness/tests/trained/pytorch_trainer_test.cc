@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the bundled external trainer, which uses PyTorch, with thinpipe-trainer in the same training run.
 #include <filesystem>
 

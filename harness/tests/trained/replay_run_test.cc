@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Runs of mode "replay": real workers repeat a convergence run's communication.
 #include <algorithm>
 #include <map>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The training script of docs/your-script.md, with PyTorch.
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Real workers that die, stop or lose their link during training: never a silent hang, always a record that
 // names the rank.
 #include <csignal>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Wrong input that the trainer itself refuses: exit code 2 and one message, before anything starts.
 #include <algorithm>
 #include <cstdlib>

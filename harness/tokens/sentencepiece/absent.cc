@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In a build without sentencepiece.
 #include "harness/tokens/tokenizer.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // In a build with sentencepiece.
 #include <fmt/format.h>
 #include <sentencepiece_processor.h>

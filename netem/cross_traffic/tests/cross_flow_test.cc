@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "netem/cross_traffic/cross_flow.hh"
 
 #include <gmock/gmock.h>

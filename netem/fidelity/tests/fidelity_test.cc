@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that the emulated network keeps its caps: real traffic, real time, and the bounds that the product
 // promises.
 #include <cmath>

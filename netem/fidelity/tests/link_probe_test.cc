@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Probes of real networks.
 #include "netem/fidelity/link_probe.hh"
 

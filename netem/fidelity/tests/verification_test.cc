@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The results of verify for networks that are not as asked, and the measurements behind them.
 #include "netem/fidelity/verification.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The settings of active queues. (netem/tests/active_queues_test.cc gives them to a kernel.)
 #include "netem/kernel/active_queue.hh"
 

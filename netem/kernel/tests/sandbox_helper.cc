@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The program that sandbox_test runs: enters the sandbox and performs the action that its first argument
 // names.
 #include <chrono>

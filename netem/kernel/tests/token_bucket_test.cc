@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The token bucket that the kernel holds, read back from it.
 #include "netem/kernel/token_bucket.hh"
 

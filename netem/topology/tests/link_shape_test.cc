@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The shape of a link whose file leaves settings out.
 #include "netem/topology/link_shape.hh"
 

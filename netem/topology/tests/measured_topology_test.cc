@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "netem/topology/measured_topology.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A small valid topology, and variants of it with mistakes.
 #pragma once
 

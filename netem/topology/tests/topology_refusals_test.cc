@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Invalid topologies, and their error messages.
 #include <string>
 #include <vector>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receives bytes of elements to be summed: it receives while there is room, and the caller takes whole
 // elements.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Receives blocks of entries from a peer. Their sizes are not known in advance, and the bytes after the last
 // block belong to the next call. So it receives no more than the blocks so far require.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduce and all-gather as streams of bytes. Each worker forwards data as soon as they arrive, so every
 // link is busy from nearly the first byte to the last, for any number of hops. One thread; the only copies
 // are into and out of sockets; memory for one chunk per child.

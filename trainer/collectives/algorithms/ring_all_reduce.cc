@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/collectives/algorithms/incoming.hh"
 #include "trainer/collectives/algorithms/pipelined.hh"
 #include "trainer/collectives/algorithms/stream.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of a buffer in the order in which a connection carries them, and how many bytes have passed.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The reduction tree of the "island" backend as messages between GPUs. Sums go up while results come down,
 // one chunk per step. Each edge is busy in both directions, except while the tree fills and drains. The plan
 // contains only the schedule and needs no GPU.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which the workers' tensors are summed if they share one memory.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "auto" backend, for workers that are started by hand: "island" if they are given a reduction tree, else
 // "ring". The harness decides when it plans a run, and passes its workers the name of their collective.
 #include "trainer/collectives/backends/island.hh"

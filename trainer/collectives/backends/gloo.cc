@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives over TCP by Gloo: a full mesh of connections between the workers' addresses.
 //
 // all_reduce is Gloo's segmented ring or, below `ring_from_bytes`, its hypercube ("bcube"). The hypercube

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "gloo" backend's options and identity, without Gloo's headers.
 //
 // When a peer dies, its neighbours' calls fail at once, with one exception: Gloo forgets a message that was

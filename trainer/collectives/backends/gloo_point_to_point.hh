@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PointToPoint over Gloo's unbound buffers.
 #pragma once
 

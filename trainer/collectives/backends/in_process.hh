@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives among threads of one process: the tests' reference, and the network of convergence runs.
 //
 //   InProcessGroup group(4);

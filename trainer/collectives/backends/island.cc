@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The harness computes the reduction tree (netem/topology/reduction_tree.hh). Along it an all-reduce puts the
 // vector once on each bottleneck in each direction, which is the lower bound for vectors without known
 // structure. Sums of small integers are sent in as few bits as hold them. For vectors with few entries, only

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "island" backend: a reduction tree that crosses each bottleneck between the workers' islands once.
 #pragma once
 

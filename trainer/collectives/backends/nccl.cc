@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tensors may be on the worker's GPU, where they stay, or in main memory, from where they are copied to the
 // GPU and back. An all-reduce is NCCL's ring (nccl/cuda_group.cc), or sends and receives along a tree
 // (tree_plan.hh). An all-gather is a broadcast of each worker's part; an all-to-all is sends and receives.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "nccl" backend: NVIDIA's library among the workers' GPUs, over TCP between the workers' addresses. Workers
 // that are processes of their own may share a GPU.
 #pragma once

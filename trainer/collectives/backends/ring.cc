@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // If ranks follow the network's order, the ring crosses every cut once in each direction.
 #include "trainer/collectives/backends/ring.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "ring" backend: a ring through all workers by rank, as one stream of bytes.
 #pragma once
 

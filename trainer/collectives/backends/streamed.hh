@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The common part of the streaming backends: their own connections to some workers, and Gloo for everything
 // they do not stream.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The arithmetic of all_reduce relative to memory bandwidth, and all_reduce over the loopback device and in
 // process.
 #include <chrono>

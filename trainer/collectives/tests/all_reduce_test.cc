@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract of all-reduces that every backend must meet.
 #include <limits>
 #include <string>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The contract that every backend must meet. For its all-reduces see all_reduce_test.cc.
 #include "trainer/collectives/collective.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The fixture of tests that every backend must pass, with several numbers of workers.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/collectives/ring_formula.hh"
 
 #include <gtest/gtest.h>

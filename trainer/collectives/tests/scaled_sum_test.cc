@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All-reduces of blocks of bytes, by every backend that computes its sums itself.
 #include <limits>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures the bytes that workers send over a network backend, by the kernel's counters and by their meters.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Sums of vectors with few entries along a reduction tree.
 #include <algorithm>
 #include <cmath>

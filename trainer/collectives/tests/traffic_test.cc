@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares the bytes that network backends send, counted by the kernel on the process's TCP connections, with
 // those that each worker's meter reports.
 #include <bit>

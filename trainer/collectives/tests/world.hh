@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of workers for tests and benchmarks: one thread per worker, over any backend.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A network interface of this machine, by its name or by the subnet of its address.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The order in which all pairs of workers do something together. Pure.
 #pragma once
 

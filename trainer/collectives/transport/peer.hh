@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A TCP connection to another worker that neither blocks nor spins: it sends and receives what it can at
 // once, and PeerWait sleeps until more is possible. Messages have no frames, because both ends know how many
 // bytes follow.

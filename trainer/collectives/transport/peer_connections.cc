@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // connect_peers(): each worker listens and announces its address through the group. In each pair, the higher
 // rank connects, and proves itself by the token that the listener announced.
 #include "trainer/collectives/transport/peer_connections.hh"

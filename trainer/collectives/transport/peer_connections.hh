@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Connects workers to each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What a worker sends first on a connection to another, to prove that it is one of the group. Pure.
 #pragma once
 

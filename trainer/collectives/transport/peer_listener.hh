@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Accepts the connections of other workers, and of nobody else. On a real network anybody may connect: a stranger who sends
 // something else, or nothing, loses the connection and is named in the log, while the workers' connections go on.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // While this object lives, writing to a connection that the peer has closed gives this thread an error
 // instead of ending the process. Threads started in the meantime keep SIGPIPE blocked.
 #pragma once

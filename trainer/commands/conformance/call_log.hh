@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What each worker is doing now, for messages that explain why workers wait for each other.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Examines whether a configured method keeps the promises of the conformance suite, and explains why not.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The conformance suite: the promises that every method must keep, and those that it declares in addition
 // (method_properties.hh). Each property examines a method in one situation and describes its violations.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties examined only if a method declares them. Numerical ones do not depend on the backend, so one
 // backend is enough.
 #include <cmath>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The promises that the conformance suite examines, in words for the authors of methods.
 #pragma once
 

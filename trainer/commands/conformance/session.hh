@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by the conformance suite and tests of methods: a bucket, gradients with exact sums, and a method whose
 // steps move the weights.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The plan of a run's traffic.
 #include "trainer/commands/check.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Targets in bits per byte need to know how many bytes a token has.
 #include <filesystem>
 #include <fstream>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Time per batch: 32 augmented images of CIFAR's shape, prepared on demand and prefetched.
 #include <chrono>
 #include <thread>

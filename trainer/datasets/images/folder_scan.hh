@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Finds the images in a folder with a folder for each class: FOLDER/train/CLASS/… and FOLDER/test/CLASS/….
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decoded images in one file, which is mapped into memory. Decoding a large folder takes minutes to hours, so
 // it is done once, by one process; later starts open the file.
 #pragma once

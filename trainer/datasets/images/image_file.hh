@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of images in the formats that are read.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Images of the user's own: a folder for each class, as torchvision's ImageFolder reads them.
 #include <algorithm>
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // JPEG, through libjpeg-turbo. Without LibTorch, so that it can be fuzzed.
 #pragma once
 

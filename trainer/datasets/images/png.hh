@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PNG, through libpng. Without LibTorch, so that it can be fuzzed.
 #pragma once
 

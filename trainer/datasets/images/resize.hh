@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Scales images to one size. All arithmetic on pixels is on integers, so that every machine gets the same.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Natural skew: all examples of a source, such as a file or a speaker, are on one worker. The sources, in
 // random order, each go to the worker that has the fewest examples so far. Caldas et al.: LEAF: A Benchmark
 // for Federated Settings (2018) has one client per source.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Label skew: each worker has examples of c classes only. The classes, in random order, form a ring, and
 // worker r takes the c classes from position r c on; workers with the same class divide it equally. After
 // Sattler et al.: Robust and Communication-Efficient Federated Learning from Non-IID Data (TNNLS 2020), which

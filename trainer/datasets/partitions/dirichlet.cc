@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Label skew: for each class c, the workers' shares of its examples are a draw q_c ~ Dir(alpha, ..., alpha).
 // A small alpha gives most of a class to one worker; a large one gives all workers nearly the same mixture.
 // Yurochkin et al.: Bayesian Nonparametric Federated Learning of Neural Networks (ICML 2019).

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Groups of examples, such as those of a class, and the parts that partitions make of them.
 #pragma once
 

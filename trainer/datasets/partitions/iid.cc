@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Independent and identically distributed: in each epoch, all workers divide one permutation of all examples.
 #include "trainer/datasets/partitions/partition.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Partitions: which training examples each worker has.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Names by content: independent of the path, and different if any part of the content changes.
 #include "trainer/datasets/content_hash.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files of tokens as nanoGPT keeps them: unsigned little-endian integers and nothing else. Without LibTorch.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Text as tokens, in the files that nanoGPT's training reads: each example is a stretch of tokens, and the
 // label of each token is the token after it.
 #include <filesystem>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Pruning while gradients are exchanged: masks that change, and state that they must not change.
 #include "trainer/exchange/gradient_exchange.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Self-attention, without its input and output projections, from matrix products and a softmax. Fused kernels
 // are not used: they have no second derivative, which Hessian-vector products need.
 // Vaswani et al.: Attention Is All You Need (2017), section 3.2.

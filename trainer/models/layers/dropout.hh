@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Dropout that depends on (seed, rank, iteration) alone, as augmentation depends on (seed, epoch, example).
 // Workers drop different units, whether they are threads or processes, and a resumed run drops the same units
 // as an uninterrupted one.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Convolutions and linear layers that do not compute filters of which pruning has removed every weight.
 // A filter is a row of the weight: the weights of one output.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A module of our own that has weights for pruning, unlike LibTorch's layers, whose weights pruning knows.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Layers of long short-term memory, with the names, shapes and equations of torch.nn.LSTM. Written with elementary
 // operations, because LibTorch's own cannot be differentiated twice on every device.
 // Hochreiter, Schmidhuber: Long Short-Term Memory (1997), with forget gates (Gers, Schmidhuber, Cummins, 2000).

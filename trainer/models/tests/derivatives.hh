@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Checks of a model's first and second derivatives.
 #pragma once
 

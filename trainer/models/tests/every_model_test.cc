@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of every registered model. Large models are left out if a small model of the
 // same code is tested, and models that do not take images of every size.
 #include <set>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Compares models' outputs for the same weights and inputs with Python's: torchvision's if it can be imported, and
 references made of PyTorch's own layers.
 

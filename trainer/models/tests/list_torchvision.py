@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Writes the names and shapes of torchvision's parameters, which our models must have, to torchvision/*.txt.
 
 Usage: list_torchvision.py   (needs torchvision; torchvision/VERSION records its version)

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for tests of models: shapes of data, and models created from JSON as users write it.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares models that have torchvision's names with the lists that list_torchvision.py
 // made from torchvision.
 #include <algorithm>

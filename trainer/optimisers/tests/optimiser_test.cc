@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compares each optimiser's steps with its equation. Every option differs from its default, so that an option
 // that does not reach LibTorch is noticed.
 #include "trainer/optimisers/optimiser.hh"

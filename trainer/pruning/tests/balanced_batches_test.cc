@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/pruning/balanced_batches.hh"
 
 #include <gmock/gmock.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The criterion that removes whole filters.
 #include <algorithm>
 #include <limits>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // GraSP: its scores compared with finite differences and a loss solved by hand, and the whole criterion.
 #include <algorithm>
 #include <cmath>

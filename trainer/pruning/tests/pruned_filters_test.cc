@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models whose filters are pruned, and what they then leave out.
 #include "trainer/pruning/pruned_filters.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The configuration of pruning, and random pruning.
 #include "trainer/pruning/pruning.hh"
 

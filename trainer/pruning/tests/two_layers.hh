@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A model with weights given by a test, and its mask as text.
 #pragma once
 

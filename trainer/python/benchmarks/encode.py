@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares the encode time of a top-k with residual in Python with torch.topk alone, and with the method in C++.
 
 Trains a layer of 25 million weights, one worker, live. Encode is what the record calls so: adding the residual,

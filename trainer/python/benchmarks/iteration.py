@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """Compares an iteration of a Python model with a Python method with its twin in C++: small_cnn and topk, mode live.
 
 Runs both in turns over loopback, without a virtual network. The ratio of the iteration times must be at most 1.1.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """One live run for a benchmark."""
 import json
 import subprocess

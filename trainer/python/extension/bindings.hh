@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The classes that Python sees: thinpipe._core.
 #pragma once
 

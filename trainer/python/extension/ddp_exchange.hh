@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The exchange of the gradients that torch's DistributedDataParallel has collected.
 //
 //   exchange.begin_step(learning_rate);            // before the first bucket of a step

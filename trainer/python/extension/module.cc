@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // thinpipe._core: the trainer inside Python.
 #include <torch/extension.h>
 

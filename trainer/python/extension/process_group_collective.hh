@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Collectives over a process group of torch.distributed, through Python.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Calls of the user's Python code from threads of the trainer.
 #pragma once
 

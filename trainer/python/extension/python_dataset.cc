@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/python/extension/python_dataset.hh"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Data sets that Python functions load (trainer/python/thinpipe/datasets.py).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Models that Python code makes: a class that extends torch.nn.Module, or a function that returns one.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Methods whose classes extend thinpipe.Synchroniser (trainer/python/thinpipe/method.py).
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Registers a host for one registry's implementations in Python files.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Options of implementations in Python files, described at run time in the form of describe_options
 // (common/support/options.hh).
 #pragma once

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """thinpipe check-method on methods in Python files: sound ones pass, and each broken one gets the right reason.
 
 Usage: check_method_test.py [--every-method] PATH/thinpipe

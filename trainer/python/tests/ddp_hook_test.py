@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains with thinpipe.ddp_hook and with thinpipe-trainer: same model, weights, batches and method, so the same bits.
 
 Usage: ddp_hook_test.py [--full] FOLDER     FOLDER has the package thinpipe (exit status 77: skipped)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests how workers in Python read initial weights: both formats, told apart by their bytes.
 
 Usage: load_tensors_test.py FOLDER     FOLDER has the package thinpipe

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs with a method in a Python file: equal to its twin in C++, in every mode; errors; restarts.
 
 Usage: method_runs_test.py [--slow] PATH/thinpipe

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Runs the program thinpipe as users do, for tests of methods in Python files."""
 
 import json

@@ -1,4 +1,5 @@
 #!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
 """thinpipe.top_k against torch.topk. Usage: selection_test.py FOLDER, the one with the package thinpipe."""
 import math
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of methods and models in Python files, as Thinpipe's descriptions state them."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """thinpipe.report and thinpipe.option, as a training script uses them."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Tests what workers in Python get from thinpipe._core.Training: data, model, schedule and evaluation.
 
 Usage: training_test.py FOLDER     FOLDER has the package thinpipe

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thinpipe for Python: methods, models and data of your own in its experiments, and its methods in your scripts.
 
 In a training script, thinpipe.report(...) and thinpipe.option(...) need no other package and do nothing outside

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """thinpipe-trainer's command line, with Python around it: python3 -m thinpipe COMMAND.
 
 Two commands exist only here, and thinpipe-trainer hands them on: `python PROGRAM ...` runs a Python program that finds

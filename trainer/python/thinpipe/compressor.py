@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods in the shorter form of the GRACE library: compress, decompress, memory."""
 from __future__ import annotations
 

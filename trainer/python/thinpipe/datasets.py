@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Data sets of the user, as tensors: what the extension keeps in memory."""
 from __future__ import annotations
 

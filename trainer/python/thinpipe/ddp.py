@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thinpipe's methods as communication hooks of torch.nn.parallel.DistributedDataParallel."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Options of a user's method, model or data set: what they are called, their defaults and bounds.
 
 A class states them as annotated fields, a function as parameters:

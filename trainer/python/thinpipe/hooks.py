@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Communication hooks of the user for the trainer pytorch-ddp: {"name": "mine.py:hook", options...}.
 
 A function with the parameters (state, bucket) is the hook itself. A function whose first parameter is called `model`

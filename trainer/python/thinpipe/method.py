@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The base class of methods that synchronise gradients.
 
 The contract is that of the methods in C++ (trainer/synchronisers/synchroniser.hh): the result must have the same bits on

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Models of the user, as the extension sees them: any torch.nn.Module whose forward takes a batch and returns logits."""
 from __future__ import annotations
 

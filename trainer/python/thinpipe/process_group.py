@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The collective calls of Thinpipe's methods over a process group of torch.distributed. The extension calls it."""
 from __future__ import annotations
 

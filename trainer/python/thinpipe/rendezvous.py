@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """How the processes of a script find each other for Thinpipe's own collectives."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Reports of a training script that is an experiment's trainer (docs/your-script.md), and the options of its run.
 
 This file needs nothing but Python 3.8, and may be copied. Outside Thinpipe, report() does nothing and option() returns

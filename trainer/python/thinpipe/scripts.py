@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Finds methods, models and data sets in users' Python files. Called by the extension; pure but for the import."""
 from __future__ import annotations
 

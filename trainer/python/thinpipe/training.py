@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The model of a run as a torch.nn.Module, for workers in Python (trainer/external)."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time to write and read the compact codes, relative to copying their input in the same run: 25 million
 // entries on one thread. For index codes the input is the list of indices, 4 bytes each.
 #include <chrono>

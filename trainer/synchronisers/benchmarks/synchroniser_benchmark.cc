@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A method's compute time for one bucket on one thread. One worker of eight encodes its message and decodes
 // those of all eight, which equal its own (echoing_peers.hh); time in collectives is excluded. Each time is
 // also given relative to copying the bucket, the lower bound for any method, measured in the same run.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selection and packing, relative to PyTorch's and memcpy's time for the same in one run: 25 million entries,
 // the size of ResNet-50's gradient.
 #include "trainer/synchronisers/sparse/top_k.hh"

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeepReduce's policies P1 and P2: they choose as many of a Bloom filter's positives as the filter has
 // members. Everyone with the filter and the stream makes the same choice, by integer arithmetic. There are at
 // least `count` positives.

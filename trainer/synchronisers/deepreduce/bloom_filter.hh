@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A set of numbers as a bit field with false positives but no false negatives. Bloom, Space/Time Trade-offs
 // in Hash Coding with Allowable Errors (CACM 1970).
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeepReduce's messages, in which indices and values have separate codes.
 //
 //   header as in sparse_code.hh   u8: 1 if all values are finite   indices   their order   values

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeepReduce's codes for the indices of a sparse message. A lossy code may decode to other indices than it
 // was given.
 #pragma once

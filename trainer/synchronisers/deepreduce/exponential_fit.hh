@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fits a sum of two exponentials to a curve of evenly spaced points.
 #pragma once
 

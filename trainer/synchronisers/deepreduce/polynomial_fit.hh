@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Fits polynomials to the pieces of a curve of evenly spaced points.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // DeepReduce's codes for the values of a sparse message.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entries of each layer that a method exchanged, over the steps of a training run.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Decides whether a bucket is sent packed, and with which entries: PacTrain's mask tracker (2025). Every
 // worker's tracker is in the same state, because only reduced data drive it: the reduced gradient and the
 // reduced flag of an escape.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The entries of a bucket that may be non-zero, known to every worker, so that only these need to be sent.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the values of a packed bucket are sent: the part in which PacTrain's variants differ.
 #pragma once
 

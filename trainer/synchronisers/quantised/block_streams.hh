@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // OmniReduce's protocol. A bucket is cut into blocks of consecutive entries. Only blocks in which some worker
 // has a non-zero entry are sent to an aggregator and returned as sums. The protocol is two state machines,
 // without a network.

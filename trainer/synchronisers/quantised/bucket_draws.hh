@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The random numbers that a method draws for a bucket in a step: one sequence per worker, or one for all
 // workers.
 #pragma once

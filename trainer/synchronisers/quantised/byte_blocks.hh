@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Messages of a byte per entry (trainer/base/byte_codes.hh) and a scale per block of entries.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How codes that can be summed without decoding are exchanged: gathered with as few bits as each code takes,
 // or summed. all_reduce_quantised sums in bytes or, along a tree, in as few bits as hold the sums. Both
 // exchanges give the same sums.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Splits a range of a bucket's entries by layer.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random index from a word of a philox stream, by integer arithmetic: the same on every machine.
 #pragma once
 

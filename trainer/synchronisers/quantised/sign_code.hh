@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Values sent as their signs, one bit each, and the levels that the signs decode to.
 #pragma once
 

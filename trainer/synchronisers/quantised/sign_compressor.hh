@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Compressors that send the sign of each entry and, for each group of entries, the numbers that its signs
 // decode to: x̂_i = one of the two levels of i's group; out = (1/N)·Σ_w x̂_w.
 //

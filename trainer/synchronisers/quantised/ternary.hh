@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Ternary values by TernGrad's stochastic quantiser: q becomes s·c with c in {-1, 0, 1}, where s is the
 // largest magnitude and c = sign(q) with probability |q|/s. Unbiased. Wen et al., TernGrad (NeurIPS 2017).
 #pragma once

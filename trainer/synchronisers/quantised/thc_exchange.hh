@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exchanges that sum THC's codes over workers: Y_i = Σ_w T[z_w,i]. Sums are integers, so every exchange gives
 // the same.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // THC's table of levels: the 2^bits points, on a grid of equal steps, that normally distributed values are
 // rounded to, chosen to minimise the rounding error. Sums of points are points of a longer grid, for any
 // table.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How the signs of one tensor's values are sent to be counted. Most gradients have no zeros, and one bit per
 // value suffices. Zeros, as in a dead unit or in an unused row of an embedding, must not vote, or weights
 // without a gradient would drift.

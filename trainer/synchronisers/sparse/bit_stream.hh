@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A stream of bits, with the lowest bit of each byte first.
 #pragma once
 

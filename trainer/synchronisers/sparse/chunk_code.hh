@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The code of a chunk's largest entries: their indices, and for each value either a float32 or two bits, a sign and the
 // choice between two magnitudes. These are float32 before the entries. Values whose magnitude is above the mean magnitude
 // of all of them become the mean of such values, and the others the mean of the rest.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Parts of messages as deflate streams (RFC 1951), made by zlib. They have neither zlib's header nor its
 // checksum, and end where their last block ends.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Assigns the entries of a vector to owners by a hash of the index. Each worker owns about as many of the
 // entries in use, whichever these are.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indices as the gaps between them, in a Huffman code that is made for each message.
 //
 //   gap: index - previous index - 1, or the first index   its bytes: 7 bits each, the lowest first; the highest

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Codes for the indices of a sparse message's entries. The kept fraction decides which is shortest: a bitmap
 // from 1/32 of the entries on, Golomb's code below.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A vote for entries of a bucket, which one worker broadcasts.
 #pragma once
 

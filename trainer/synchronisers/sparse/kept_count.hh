@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The number of entries that a sparsifier keeps.
 #pragma once
 

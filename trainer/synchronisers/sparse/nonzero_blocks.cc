@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/synchronisers/sparse/nonzero_blocks.hh"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A message with a vector's non-zero blocks: a bit per block, then the values of non-zero blocks, float32
 // little-endian. A NaN makes its block non-zero; the last block may be shorter than the others.
 #pragma once

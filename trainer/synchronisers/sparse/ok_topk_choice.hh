@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How Ok-Topk chooses a bucket's entries: by thresholds that are estimated exactly from time to time and
 // follow the counts in between. k: the number of entries to choose.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The traffic of methods in which each entry has an owner. Every worker pushes its entries to their owners
 // (exchange_any), owners sum, and every worker pulls the sums (gather_any).
 #pragma once

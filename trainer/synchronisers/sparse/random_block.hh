@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A block of a tensor's entries at a random place, for sparsifiers whose workers all keep the same entries.
 #pragma once
 

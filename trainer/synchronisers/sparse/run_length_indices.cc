@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/synchronisers/sparse/run_length_indices.hh"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Indices as the runs of their bitmap, without the zeros after the last index:
 //
 //   1 bit: the bitmap's first bit   the length of each run, alternately of zeros and ones

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Selects the largest entries by a threshold found in a sample: one pass over the values, where an exact
 // selection takes several.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The communication schedules of SparDL: rounds within a team, and the workers' teams.
 #pragma once
 

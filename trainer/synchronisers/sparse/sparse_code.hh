@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // How a sparsifier's kept entries are sent: a header, then their indices and values, little-endian.
 //
 //   u16 magic 0x7450   u8 method   u8 version 2   u32 bucket   u32 step   u32 n   u32 count     (20 bytes)

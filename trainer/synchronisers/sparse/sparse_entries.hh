@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entries of a sparse vector, their sums, and messages of them with 8 bytes each, little-endian:
 //
 //   u32 index   f32 value

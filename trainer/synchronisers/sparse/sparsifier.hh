@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A method that keeps some entries of a bucket and all-gathers them with their indices. Every worker adds
 // them in ascending order of rank:
 //   out = (1/N) Σ_w scatter(I_w, acc_w[I_w])

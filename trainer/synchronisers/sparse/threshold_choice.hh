@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Chooses large entries by a threshold, in one pass, and estimates the threshold exactly from time to time.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Exact selection of the k entries of largest magnitude.
 #pragma once
 

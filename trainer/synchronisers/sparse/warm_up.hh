@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The warm-up of methods that keep few entries: they start with a larger kept fraction. Lin et al., Deep
 // Gradient Compression (ICLR 2018).
 #pragma once

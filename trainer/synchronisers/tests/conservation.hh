@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Shared by tests of error feedback: the residual, and whether everything that went in is in the residual or
 // in the result.
 #pragma once

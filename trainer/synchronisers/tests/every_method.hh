@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Every registered method, with options for models of a few hundred weights.
 #pragma once
 

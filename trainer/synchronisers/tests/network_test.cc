@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Methods over real connections: their sent bytes by the kernel's count, and sums of codes in many pieces.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

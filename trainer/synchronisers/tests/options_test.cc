@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which options methods refuse, and how they complete them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/synchronisers/transforms/block_rotation.hh"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A random rotation of a vector, block by block: random signs, then a Walsh-Hadamard transform. It spreads a
 // few large entries over their whole block, so that all entries have similar, nearly normal distributions.
 //   y = H·diag(ξ)·x;  x = diag(ξ)·H·y

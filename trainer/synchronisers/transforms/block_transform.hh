@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Transforms the blocks of a matrix to the frequencies of the discrete cosine transform (DCT-II) and back.
 #pragma once
 

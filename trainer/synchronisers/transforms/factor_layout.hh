@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Which matrices of a bucket are sent as factors P·Qᵀ, and where each is in the bucket's two messages. Both
 // have one parameter after another. The first has P or, for a dense parameter, all its entries; the second
 // has Q.

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Thin factors of matrices: the operations besides matrix products that sending M as P·Qᵀ requires.
 #pragma once
 

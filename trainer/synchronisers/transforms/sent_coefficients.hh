@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The wire format of selected coefficients of each chunk of a vector: all values, float32, then all indices,
 // u16.
 #pragma once

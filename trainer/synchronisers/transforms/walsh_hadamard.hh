@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The orthonormal Walsh-Hadamard transform, its own inverse:
 //   y_i = (1/√n)·Σ_j (-1)^popcount(i & j)·x_j
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Files in NumPy's format, for tests.
 #pragma once
 

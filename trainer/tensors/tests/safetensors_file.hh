@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Helpers for tests of safetensors files: their bytes, in a folder of the test's.
 #pragma once
 

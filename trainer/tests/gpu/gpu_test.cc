@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Tests that need a GPU. Each skipped case prints what it needs.
 #include <fmt/format.h>
 #include <gtest/gtest.h>

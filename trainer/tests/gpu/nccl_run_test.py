@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Trains over an emulated network with NCCL, on as many GPUs as there are: workers may share one.
 
 Compares with runs on the same GPUs whose gradients go through main memory, and with the kernel's counters.

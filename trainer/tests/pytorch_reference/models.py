@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thinpipe's models made of PyTorch's layers, to compare with; parameters have the same names."""
 from __future__ import annotations
 

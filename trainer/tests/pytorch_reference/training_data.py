@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Thinpipe's training data, read independently to compare with: Fashion-MNIST, and the order of an epoch's examples."""
 from __future__ import annotations
 

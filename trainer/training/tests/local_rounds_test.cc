@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Methods with local steps: between exchanges, and in exchanges.
 #include "trainer/training/local_rounds.hh"
 

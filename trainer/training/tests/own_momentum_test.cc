@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Methods that apply momentum themselves, in whole training runs. Biases and normalisation layers, which they
 // leave dense, must also have momentum and weight decay.
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Rounds of several fragments, and exchanges that span steps.
 #include <limits>
 

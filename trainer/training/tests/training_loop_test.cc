@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Whole training runs on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
 #include "trainer/training/training_loop.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of all exchanges over streams: they sleep while they wait, and give up when no more data arrive.
 #include "trainer/collectives/algorithms/pipelined.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A build without NCCL.
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 

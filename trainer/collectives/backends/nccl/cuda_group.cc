@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // NCCL and CUDA themselves. NCCL must use the emulated network: TCP from the interface of the worker's
 // address, no shortcut through the machine's memory or buses, and the ring with its simple protocol. That
 // protocol's bytes are those of the all-reduce formula; the low-latency protocols send a flag beside every

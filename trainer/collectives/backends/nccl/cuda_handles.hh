@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // CUDA's objects, each released by its destructor. Errors name the attempted operation.
 #pragma once
 

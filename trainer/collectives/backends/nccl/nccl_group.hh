@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // One rank's GPU in an NCCL communicator: only those operations of NCCL and CUDA that the backend (nccl.hh)
 // needs, so that everything above them is tested without a GPU. Operations are queued in order on a stream of
 // the group's own and return at once; finish() waits for them. Every rank queues the same operations in the

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Stands in for NCCL and a GPU: a group with memory of its own, whose operations run in finish(), among
 // threads of one process.
 #pragma once

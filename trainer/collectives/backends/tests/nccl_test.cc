@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The "nccl" backend above NCCL. A stand-in replaces NCCL, so this tests nothing on a GPU.
 #include "trainer/collectives/backends/nccl.hh"
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Properties of the streaming backends beyond the contract of all backends.
 #include <chrono>
 #include <thread>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Topologies with several workers at the place of each host.
 #pragma once
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Measures all-reduce times over the paper's emulated network, relative to the lower bound for their bytes,
 // by backend, cap, size and number of workers. It compares our backends, PyTorch's and MPI libraries' all-reduce
 // in the same network and run, the simulation, and sums of ternary codes. Workers are separate programs

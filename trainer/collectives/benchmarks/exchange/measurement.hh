@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The time and the traffic of one way to sum a vector.
 #pragma once
 

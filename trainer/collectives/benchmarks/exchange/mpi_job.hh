@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // MPI programs over the emulated network, started as on a cluster: mpirun on the first host starts one process on
 // every host, with exchange_remote_shell in place of ssh.
 #pragma once

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of exchange_benchmark that uses an MPI library, compiled once for each. The worker of rank 0 prints the
 // reports of all as one JSON array.
 #include <algorithm>

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A worker of exchange_benchmark that uses PyTorch: torch.distributed.all_reduce over its own Gloo."""
 from __future__ import annotations
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // What mpirun uses in place of ssh: runs a command in another host of the virtual network, in the namespaces of a
 // process that is there already.
 //

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // A worker of exchange_benchmark: repeats one backend's all_reduce, or a sum of ternary codes along the
 // reduction tree, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's GPU.
 #include <chrono>

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // The workers of exchange_benchmark, one on every host of the network: each a separate program.
 #pragma once
 

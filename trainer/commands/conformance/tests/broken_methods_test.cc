@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Deliberately broken methods: the conformance suite must catch each.
 #include <algorithm>
 #include <cmath>

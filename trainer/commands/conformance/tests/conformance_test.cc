@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Examines every registered method with every number of workers over every backend: the properties of all
 // methods and the declared ones. Further variants are examined with some numbers of workers and backends.
 #include "trainer/commands/conformance/conformance.hh"

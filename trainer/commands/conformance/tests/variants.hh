@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // All variants of the registered methods: the product of their options' choices.
 #pragma once
 

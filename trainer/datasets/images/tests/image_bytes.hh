@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Encodes images for tests, with the libraries that decode them.
 #pragma once
 

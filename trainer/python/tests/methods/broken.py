@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Methods with one fault each: thinpipe check-method must name it."""
 import torch
 

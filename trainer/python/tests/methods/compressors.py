@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Three methods in the form of GRACE: compress, decompress and memory."""
 import torch
 

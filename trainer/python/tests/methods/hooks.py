@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Communication hooks for the trainer pytorch-ddp, as users write them, and some that fail."""
 import torch
 import torch.distributed as dist

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """The twin of the model small_cnn in C++."""
 import torch
 from torch import nn

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """Top-k with a residual: the same results, bit for bit, as the method topk in C++ with 4-byte indices."""
 import thinpipe
 

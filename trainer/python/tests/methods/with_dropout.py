@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 """A linear model that drops inputs."""
 from torch import nn
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PacTrain with patterns observed in reduced gradients, in float32 and ternary.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PacTrain with ternary values, drawn or with error feedback.
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // PacTrain with the pattern that pruning declares: packed steps, escapes, counters.
 #include "trainer/synchronisers/methods/tests/pactrain.hh"
 

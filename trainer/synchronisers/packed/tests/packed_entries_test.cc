@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 // Entries kept as ranges or as indices: the same results, whichever is chosen.
 #include "trainer/synchronisers/packed/packed_entries.hh"
 

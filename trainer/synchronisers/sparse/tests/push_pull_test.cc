@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0
 #include "trainer/synchronisers/sparse/push_pull.hh"
 
 #include <gtest/gtest.h>
