@@ -47,7 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="advice_table.py",
         description="List predicted and measured iteration times of recorded live runs, and their ratios.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        epilog="example:\n  python3 plotting/advice_table.py results/reference/*/records.jsonl --update docs/advise.md\n\n"
+        epilog="example:\n  python3 plotting/advice_table.py results/reference/*/records.jsonl "
+        "--update docs/how-to/advise.md\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument(

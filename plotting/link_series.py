@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads links.jsonl, the time series of the capped links that `thinpipe run` keeps beside each record (docs/results.md)."""
+"""Reads links.jsonl, the time series of the capped links that `thinpipe run` keeps beside each record.
+
+docs/reference/records.md describes the file."""
 from __future__ import annotations
 
 import json

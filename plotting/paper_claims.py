@@ -16,13 +16,13 @@ from prose.source import Sources
 from report import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
-CLAIMS = ROOT / "docs" / "claims.json"
+CLAIMS = ROOT / "docs" / "results" / "claims.json"
 REFERENCE = ROOT / "results" / "reference"
 BEGIN, END = "<!-- paper claims: begin -->", "<!-- paper claims: end -->"
 NOT_RUN = "not run yet"
 TEXTS = ("claim", "mode", "verdict")
 ABOUT = """\
-FILE is a list of claims. Each has "paper", the "page" in docs that describes it, the "claim" and what is "claimed".
+FILE is a list of claims. Each has "paper", the "page" in docs/results that describes it, the "claim" and what is "claimed".
 A claim that is measured also has
   source       a folder in results/reference, as in a mark of a number (plotting/prose_numbers.py --help)
   measured     an expression of quantities of its records
@@ -35,7 +35,7 @@ A claim that is not has "not testable", the reason.
 examples:
   python3 plotting/paper_claims.py
   python3 plotting/paper_claims.py --paper 'Sparse Binary Compression'
-  python3 plotting/paper_claims.py --update docs/claims.md
+  python3 plotting/paper_claims.py --update docs/results/claims.md
 
 exit codes: 0 made, 1 the table could not be written, 2 wrong input"""
 
@@ -47,7 +47,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog=ABOUT,
     )
-    parser.add_argument("claims", type=Path, nargs="?", metavar="FILE", default=CLAIMS, help="default: docs/claims.json")
+    parser.add_argument(
+        "claims", type=Path, nargs="?", metavar="FILE", default=CLAIMS, help="default: docs/results/claims.json"
+    )
     parser.add_argument("--paper", metavar="NAME", help="only this paper's claims")
     parser.add_argument(
         "--reference", type=Path, default=REFERENCE, help="the folder of sources (default: results/reference)"

@@ -48,7 +48,7 @@ The value must round to the number as written: half a unit of its last digit. 19
 two are understood; "%" multiplies the value by 100. Digits below the machine's noise are not accepted.
 
 example:
-  python3 plotting/prose_numbers.py docs/performance.md --update
+  python3 plotting/prose_numbers.py docs/results/performance.md --update
 
 exit codes: 0 all numbers are right (or updated), 1 some are not, or a page cannot be written, 2 wrong input"""
 
@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def all_pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def read(page: Path) -> str:

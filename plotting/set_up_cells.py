@@ -9,7 +9,7 @@ from markdown_table import Cell, ratio_cell, spread_cell, to_target_cell
 from number_text import Text, three_digits, whole_number
 from report import Group, Spread
 
-# Of the report's names for times and speed-ups that include the cost of set-up (docs/metrics.md).
+# Of the report's names for times and speed-ups that include the cost of set-up (docs/reference/metrics.md).
 WITH_SET_UP = "_with_set_up"
 
 

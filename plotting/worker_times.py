@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reads workers.jsonl, the times of all workers' iterations that `thinpipe run` keeps beside each record (docs/results.md)."""
+"""Reads workers.jsonl, the times of all workers' iterations that `thinpipe run` keeps beside each record.
+
+docs/reference/records.md describes the file."""
 from __future__ import annotations
 
 import json

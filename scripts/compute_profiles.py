@@ -34,7 +34,7 @@ OF_THE_HARNESS = ("mode", "topology", "bottleneck", "workers", "compute_profile"
 LONG = {"epochs": 1000, "evaluate_every_iterations": 1000000}
 EXAMPLES = """examples:
   scripts/compute_profiles.py --experiment experiments/quickstart.json --device cuda --output profiles
-      measures each training of the experiment on this machine's GPU (docs/gpu-profiles.md)
+      measures each training of the experiment on this machine's GPU (docs/how-to/gpu-profiles.md)
   scripts/compute_profiles.py --trainer build/pytorch/thinpipe-trainer --output results/reference/compute-profiles
       measures on this machine's GPU
   scripts/compute_profiles.py --estimate trainer/profiles/h100.json --output results/reference/compute-profiles

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures how close all-reduces come to what the network allows: the tables in docs/performance.md.
+# Measures how close all-reduces come to what the network allows: the tables in docs/results/performance.md.
 # Nothing else should run.
 #
 #   scripts/exchange_speed.sh             all tables
@@ -31,7 +31,7 @@ update() {
   printf '\nexchange_benchmark · cpu %s (%s cores) · commit %s · run on %s\n' \
     "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
     "$(git describe --always --dirty --abbrev=10)" "$(date -u +%F)" >> "$table"
-  sed -i -e "/<!-- $name: begin -->/,/<!-- $name: end -->/{//!d}" -e "/<!-- $name: begin -->/r $table" docs/performance.md
+  sed -i -e "/<!-- $name: begin -->/,/<!-- $name: end -->/{//!d}" -e "/<!-- $name: begin -->/r $table" docs/results/performance.md
 }
 
 exchange() {

@@ -85,7 +85,7 @@ make_quickstart() {
 make_bandwidth-by-prune-ratio() {
   records bandwidth-by-prune-ratio
   picture bandwidth-by-prune-ratio heat_map
-  table docs/reproducing-pactrain.md claims_table $reference/bandwidth-by-prune-ratio
+  table docs/results/reproducing-pactrain.md claims_table $reference/bandwidth-by-prune-ratio
 }
 make_paper-table1() {
   records paper-table1
@@ -103,17 +103,17 @@ make_paper-fig6-small() {
 }
 make_convergence() {
   records convergence
-  table docs/methods.md methods_table $reference/convergence
+  table docs/reference/methods.md methods_table $reference/convergence
 }
 make_convergence-language() {
   records convergence-language
-  table docs/methods.md methods_table $reference/convergence-language
+  table docs/reference/methods.md methods_table $reference/convergence-language
 }
 make_against-pytorch() {
   records against-pytorch
   picture against-pytorch waterfall --steps DDP 'dense along the tree' 'PacTrain 0.5' 'PacTrain 0.9' \
     'PacTrain 0.9, ternary' 'PacTrain 0.9, ternary, feedback'
-  table docs/trainers.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
+  table docs/reference/trainers.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
 }
 make_replay-against-live() {
   local each folders=()
@@ -121,25 +121,25 @@ make_replay-against-live() {
     records replay-against-live "$each"
     folders+=("$reference/$each")
   done
-  table docs/reproducing-pactrain.md replay_table "${folders[@]}"
-  table docs/reproducing-pactrain.md predictions_table "${folders[@]}"
+  table docs/results/reproducing-pactrain.md replay_table "${folders[@]}"
+  table docs/results/reproducing-pactrain.md predictions_table "${folders[@]}"
 }
 make_full-size() {
   records full-size
-  table docs/reproducing-pactrain.md replay_table $reference/full-size
-  table docs/reproducing-pactrain.md cost_table $reference/full-size --iterations 19532
+  table docs/results/reproducing-pactrain.md replay_table $reference/full-size
+  table docs/results/reproducing-pactrain.md cost_table $reference/full-size --iterations 19532
 }
 make_peers-at-full-size() {
   records peers-at-full-size
-  table docs/performance.md links_table $reference/peers-at-full-size
+  table docs/results/performance.md links_table $reference/peers-at-full-size
 }
 make_bucket-sizes() {
   records bucket-sizes
-  table docs/performance.md links_table $reference/bucket-sizes --rows buckets.size
+  table docs/results/performance.md links_table $reference/bucket-sizes --rows buckets.size
 }
 make_merged-entries() {
   records merged-entries
-  table docs/performance.md links_table $reference/merged-entries
+  table docs/results/performance.md links_table $reference/merged-entries
 }
 make_variable-bandwidth() {
   records variable-bandwidth
@@ -160,27 +160,27 @@ make_learning-rates() {
 make_local-steps() {
   records local-steps
   picture local-steps waterfall --steps 'DDP, PowerSGD hook' 'PowerSGD along the tree' 'PowerSGD along the tree, pruned 0.8' 'PacTrain 0.8, 8 local steps' 'PacTrain 0.8, ternary, 8 local steps'
-  table docs/trainers.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
+  table docs/reference/trainers.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
     'DDP, PowerSGD hook'
 }
 make_against-pytorch-language() {
   records against-pytorch-language
-  table docs/trainers.md factors_table $reference/against-pytorch-language --over DDP 'DDP, fp16 hook'
+  table docs/reference/trainers.md factors_table $reference/against-pytorch-language --over DDP 'DDP, fp16 hook'
 }
 make_pactrain-language() {
   [ "$mode" != all ] || scripts/plays.sh
   records pactrain-language
   picture pactrain-language time_to_accuracy --target bits_per_byte=3.6
-  table docs/reproducing-pactrain.md factors_table $reference/pactrain-language --target bits_per_byte=3.6 \
+  table docs/results/reproducing-pactrain.md factors_table $reference/pactrain-language --target bits_per_byte=3.6 \
     --over dense fp16
 }
 make_spardl() {
   records spardl
-  table docs/reproducing-spardl.md best_peer_table $reference/spardl --of spardl 'spardl, 2 teams'
+  table docs/results/reproducing-spardl.md best_peer_table $reference/spardl --of spardl 'spardl, 2 teams'
 }
 make_spardl-latency() {
   records spardl-latency
-  table docs/reproducing-spardl.md best_peer_table $reference/spardl-latency \
+  table docs/results/reproducing-spardl.md best_peer_table $reference/spardl-latency \
     --of spardl 'spardl, 2 teams' 'spardl, 7 teams'
 }
 make_stragglers() {
@@ -190,74 +190,74 @@ make_stragglers() {
 }
 make_deepreduce() {
   records deepreduce
-  table docs/reproducing-deepreduce.md volume_table $reference/deepreduce --over dense 'topk 0.1'
+  table docs/results/reproducing-deepreduce.md volume_table $reference/deepreduce --over dense 'topk 0.1'
 }
 make_sbc() {
   records sbc
-  table docs/reproducing-sbc.md bits_table $reference/sbc
+  table docs/results/reproducing-sbc.md bits_table $reference/sbc
 }
 make_sbc-language() {
   [ "$mode" != all ] || scripts/plays.sh
   records sbc-language
   picture sbc-language level_over_bytes
-  table docs/reproducing-sbc.md bits_table $reference/sbc-language
+  table docs/results/reproducing-sbc.md bits_table $reference/sbc-language
 }
 make_sbc-larger() {
   [ "$mode" != all ] || scripts/plays.sh
   records sbc-larger
-  table docs/reproducing-sbc.md bits_table $reference/sbc-larger --target 0.15
+  table docs/results/reproducing-sbc.md bits_table $reference/sbc-larger --target 0.15
 }
 make_sbc-full-size() {
   records sbc-full-size
-  table docs/reproducing-sbc.md bits_table $reference/sbc-full-size --bytes-only
+  table docs/results/reproducing-sbc.md bits_table $reference/sbc-full-size --bytes-only
 }
 make_language-over-wan() {
   [ "$mode" != all ] || scripts/plays.sh
   records language-over-wan
   picture language-over-wan time_to_accuracy --mode simulate --target bits_per_byte=3.6
   picture language-over-wan level_over_bytes --mode converge --target bits_per_byte=3.6
-  table docs/wide-area.md factors_table $reference/language-over-wan --target bits_per_byte=3.6 --over dense
+  table docs/results/wide-area.md factors_table $reference/language-over-wan --target bits_per_byte=3.6 --over dense
 }
 make_wan-by-netem() {
   run_by=scripts/in_debian_kernel.sh records wan-by-netem
-  table docs/wide-area.md replay_table $reference/wan-by-netem
+  table docs/results/wide-area.md replay_table $reference/wan-by-netem
 }
 make_filters() {
   records filters
-  table docs/pactrain.md partition_table $reference/filters --columns pruning.ratio
+  table docs/explanation/pactrain.md partition_table $reference/filters --columns pruning.ratio
 }
 make_utilisation() {
   [ "$mode" != all ] || scripts/plays.sh
   records utilisation
   picture utilisation utilisation
-  table docs/wide-area.md utilisation_table $reference/utilisation
+  table docs/results/wide-area.md utilisation_table $reference/utilisation
 }
 make_sensing() {
   records sensing
   picture sensing time_to_accuracy --target 0.83
-  table docs/wide-area.md factors_table $reference/sensing --target 0.83 --over 'topk 0.03'
+  table docs/results/wide-area.md factors_table $reference/sensing --target 0.83 --over 'topk 0.03'
 }
 make_congestion-control() {
   records congestion-control
-  table docs/congestion.md exchange_table $reference/congestion-control --rows congestion_control \
+  table docs/results/congestion.md exchange_table $reference/congestion-control --rows congestion_control \
     --columns bottleneck.queue
 }
 make_marks() {
   run_by=scripts/in_debian_kernel.sh records marks
-  table docs/congestion.md exchange_table $reference/marks --rows queue --columns bottleneck.rate
+  table docs/results/congestion.md exchange_table $reference/marks --rows queue --columns bottleneck.rate
 }
 make_iwp() {
   records iwp
   picture iwp layer_traffic --where model=LeNet-5
-  table docs/reproducing-iwp.md bits_table $reference/iwp
+  table docs/results/reproducing-iwp.md bits_table $reference/iwp
 }
 make_iwp-full-size() {
   records iwp-full-size
-  table docs/reproducing-iwp.md bits_table $reference/iwp-full-size --bytes-only
+  table docs/results/reproducing-iwp.md bits_table $reference/iwp-full-size --bytes-only
 }
 make_gmc() {
   records gmc
-  table docs/reproducing-gmc.md partition_table $reference/gmc
+  table docs/results/reproducing-gmc.md partition_table $reference/gmc
 }
 
 chosen=("$@")
@@ -277,11 +277,11 @@ for name in "${chosen[@]}"; do
   "make_$name"
 done
 # Of all experiments together.
-table docs/references.md references_table $reference
-table docs/advise.md advice_table $reference/*/records.jsonl
-table docs/claims.md paper_claims
+table docs/results/references.md references_table $reference
+table docs/how-to/advise.md advice_table $reference/*/records.jsonl
+table docs/results/claims.md paper_claims
 # From scripts/compute_profiles.py, which needs a GPU.
-table docs/results.md profiles_table $reference/compute-profiles
+table docs/reference/records.md profiles_table $reference/compute-profiles
 [ "$mode" = check ] || /usr/bin/python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' \
   --output $reference/advise.png
 # Marked numbers in the prose of all pages.

@@ -7,13 +7,13 @@
 #   scripts/reproduce.sh fig6 --small         accuracy at the end of training, by prune ratio
 #   scripts/reproduce.sh table1               the needs of each method, and when it reaches the target
 #   scripts/reproduce.sh pactrain-language    a small GPT and an LSTM on Shakespeare's plays
-#   scripts/reproduce.sh iwp                  Importance Weighted Pruning: accuracy and bytes (docs/reproducing-iwp.md)
-#   scripts/reproduce.sh sbc                  Sparse Binary Compression: accuracy and bits (docs/reproducing-sbc.md)
+#   scripts/reproduce.sh iwp                  Importance Weighted Pruning: accuracy and bytes (docs/results/reproducing-iwp.md)
+#   scripts/reproduce.sh sbc                  Sparse Binary Compression: accuracy and bits (docs/results/reproducing-sbc.md)
 #   scripts/reproduce.sh gmc                  Global Momentum Compression: accuracy by partition of the data
-#   scripts/reproduce.sh spardl               SparDL's exchange times next to its peers' (docs/reproducing-spardl.md)
-#   scripts/reproduce.sh deepreduce           volumes of DeepReduce's codes (docs/reproducing-deepreduce.md)
+#   scripts/reproduce.sh spardl               SparDL's exchange times next to its peers' (docs/results/reproducing-spardl.md)
+#   scripts/reproduce.sh deepreduce           volumes of DeepReduce's codes (docs/results/reproducing-deepreduce.md)
 #
-# The first five are the PacTrain paper's. Without --small, figures are at its scale, which needs CIFAR-10 (docs/data.md)
+# The first five are the PacTrain paper's. Without --small, figures are at its scale, which needs CIFAR-10 (docs/reference/data.md)
 # and a build with CUDA. Each point runs with one seed; the committed records (scripts/reference.sh) have more. Further
 # arguments go to thinpipe run: --repeat 3 trains with three seeds, --dry-run shows the plan.
 set -euo pipefail

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One worker's call of a collective: operation, sizes and element type, enough to replay it without its data.
-// JSON format: docs/results.md, communication-trace.json.
+// JSON format: docs/reference/records.md, communication-trace.json.
 #pragma once
 
 #include <bit>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compute profile: the time of each part of an iteration except communication. A replay emulates these times
 // instead of computing. Measured by `thinpipe-trainer profile` or estimated by `thinpipe-trainer estimate`.
-// Format: docs/results.md, compute-profile.json. Pure.
+// Format: docs/reference/records.md, compute-profile.json. Pure.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The data of a device that this machine does not have, from which its compute profile is estimated. Format:
-// docs/results.md, devices. Pure.
+// docs/reference/records.md, devices. Pure.
 #pragma once
 
 #include <string>

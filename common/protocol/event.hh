@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The events that a worker program reports, one JSON object per line of its standard output. JSON format:
-// docs/trainers.md. The events that only thinpipe-trainer reports are described here.
+// docs/reference/trainers.md. The events that only thinpipe-trainer reports are described here.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Communication trace: the collective calls by which the workers of a training run synchronised gradients,
 // step by step. Enough to replay the communication without training, over a real or a simulated network.
-// Recorded by convergence runs. Format: docs/results.md, communication-trace.json. Pure.
+// Recorded by convergence runs. Format: docs/reference/records.md, communication-trace.json. Pure.
 #pragma once
 
 #include <compare>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The files that tell the trainer's processes what to do: `thinpipe-trainer COMMAND FILE`. The controller
-// writes them, the trainer reads them, and external trainers read WorkFile (docs/trainers.md). Each struct
+// writes them, the trainer reads them, and external trainers read WorkFile (docs/reference/trainers.md). Each struct
 // describes its members once, for both directions.
 #pragma once
 

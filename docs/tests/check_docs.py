@@ -91,7 +91,7 @@ def main(arguments: list[str]) -> int:
 
 
 def all_pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def judge_pages(programs: Programs, pages: list[Path]) -> list[Judge]:

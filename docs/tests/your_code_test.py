@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Follows docs/your-method.md as a reader would, in an empty folder, with fewer workers and examples.
+"""Follows docs/tutorials/your-method.md as a reader would, in an empty folder, with fewer workers and examples.
 
     your_code_test.py BUILD     with the programs in BUILD
 
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs/your-method.md"
+PAGE = ROOT / "docs/tutorials/your-method.md"
 # As little as trains at all.
 SMALL = {"workers": 2, "dataset.train_examples": 384, "dataset.test_examples": 128, "pretraining.iterations": 2}
 

@@ -27,8 +27,8 @@ bool can_predict(const Run& run);
 double predict_iteration_s(const Candidate& candidate, double compute_s,
                            std::optional<double> rate_bit_per_s = {});
 
-// Returns {"threshold", "rates_bit_per_s", "methods": […]}; docs/advise.md defines the members. `candidates` has the
-// methods "dense" and "fp16", with which each is compared. The rates are in rising order.
+// Returns {"threshold", "rates_bit_per_s", "methods": […]}; docs/how-to/advise.md defines the members.
+// `candidates` has the methods "dense" and "fp16", with which each is compared. The rates are in rising order.
 Json advise(const std::vector<Candidate>& candidates, double compute_s,
             const std::vector<double>& rates_bit_per_s);
 

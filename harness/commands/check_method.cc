@@ -150,7 +150,7 @@ void add_check_method(CLI::App& program, Invocation& invocation) {
       "  thinpipe check-method topk --set ratio=0.1 --backend in_process,gloo,ring,island --json\n"
       "Every method must give the same result on every worker, keep zero and pruned entries at zero, pass on NaN,\n"
       "forget a skipped step, and continue after a checkpoint. Its properties add promises: that the result is the\n"
-      "mean, that it is unbiased, or that nothing is lost. docs/methods.md lists them.\n"
+      "mean, that it is unbiased, or that nothing is lost. docs/reference/methods.md lists them.\n"
       "Exit codes: 0 every examined promise is kept; 1 one is broken; 2 wrong input, such as an unknown option.");
   command.callback(
       [options, &invocation] { invocation.action = [options] { return check_method(*options); }; });

@@ -138,7 +138,7 @@ void add_exec(CLI::App& program, Invocation& invocation) {
       "LOCAL_RANK=0, LOCAL_WORLD_SIZE=1, MASTER_ADDR, MASTER_PORT and the other variables of torchrun are\n"
       "set; Gloo, NCCL and TensorPipe use the emulated network only; each rank sees one GPU if there are\n"
       "any. Each line of output appears after its host's name. The last lines, on standard error, are the\n"
-      "traffic of every capped link and whether the network behaved as specified. See docs/your-script.md.\n"
+      "traffic of every capped link and whether the network behaved as specified. See docs/tutorials/your-script.md.\n"
       "Exit codes: 0 if all ranks succeed, otherwise that of the first rank to fail, after which the others\n"
       "are ended; 128 + n if signal n ended it, or ended this program; 127 if the command cannot be\n"
       "started; 1 if the network cannot be built; 2 wrong input.");

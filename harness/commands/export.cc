@@ -111,7 +111,7 @@ void add_export(CLI::App& program, Invocation& invocation) {
       "Each line is the record of a run (run.json) as compact JSON with sorted keys, whatever the run's status.\n"
       "Lines are in the order of the runs' start times, then of their ids: the same records give the same file.\n"
       "Records that no report can show are listed and left out. Logs, iterations.jsonl and traces are not\n"
-      "exported. docs/results.md describes the file.");
+      "exported. docs/reference/records.md describes the file.");
   command.callback(
       [options, &invocation] { invocation.action = [options] { return export_records(*options); }; });
 }

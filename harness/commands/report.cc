@@ -157,7 +157,7 @@ void write_page(const fs::path& path, const fs::path& results, const Report& rep
   if (fs::is_empty(folder)) fs::remove(folder);
 }
 
-// docs/report.md describes the layout; a change that breaks readers increments the version.
+// docs/reference/report.md describes the layout; a change that breaks readers increments the version.
 constexpr int json_version = 2;
 
 std::string json_report(Report report) {
@@ -270,7 +270,7 @@ void add_report(CLI::App& program, Invocation& invocation) {
       "the busiest bottleneck direction. \"/predicted\" is the measured over the predicted iteration time;\n"
       "compute, encode and exposed are parts of an iteration in ms. Columns without values are omitted.\n"
       "If runs differ only in their seed, a second table has their means.\n"
-      "docs/report.md defines every column.");
+      "docs/reference/report.md defines every column.");
   command.callback([options, &invocation] { invocation.action = [options] { return report(*options); }; });
 }
 

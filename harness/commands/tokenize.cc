@@ -107,7 +107,7 @@ void add_tokenize(CLI::App& program, Invocation& invocation) {
   command.footer(
       "Examples:\n"
       "  thinpipe tokenize shakespeare.txt --out shakespeare --vocabulary 4096\n"
-      "  thinpipe tokenize docs/*.md --out docs-characters --tokens characters\n"
+      "  thinpipe tokenize docs/*/*.md --out docs-characters --tokens characters\n"
       "  thinpipe tokenize shakespeare.txt --out words --tokens words --vocabulary 10000\n"
       "Writes train.bin, val.bin (unsigned little-endian integers of 16 bits, or of 32 if the\n"
       "vocabulary needs them), meta.json, and sentencepiece.model. The data set \"tokens\" and nanoGPT\n"

@@ -25,7 +25,7 @@ struct ExecutorOptions {
         "name", name,
         Rule{.effect =
                  "local: the command itself, one run after the other; slurm: job arrays with a task for each "
-                 "run (docs/cluster.md)",
+                 "run (docs/how-to/cluster.md)",
              .one_of = {"local", "slurm"},
              .required = true});
     field("partition", partition, Rule{.effect = "slurm: the partition with the nodes"});

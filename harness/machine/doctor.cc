@@ -302,7 +302,7 @@ std::vector<Finding> examine_trainer() {
                                 ? "the worker program was built without it"
                                 : fmt::format("{}, for workers with a GPU each", library("nccl")),
                    .remedy = "build thinpipe-trainer with a LibTorch for CUDA and NCCL's header beside it "
-                             "(docs/training.md); without it, gradients go through main memory"});
+                             "(docs/explanation/training.md); without it, gradients go through main memory"});
     const std::int64_t devices = described.value("cuda_devices", std::int64_t{0});
     out.push_back(
         {.name = "CUDA",

@@ -98,7 +98,8 @@ void ControllerOptions::visit(auto& field) {
                  "communication do not slow down each other"});
   field("trainer", trainer,
         Rule{.effect = "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped "
-                       "one, or path relative to the experiment's folder (docs/trainers.md); null: none"});
+                       "one, or path relative to the experiment's folder (docs/reference/trainers.md); null: "
+                       "none"});
   field("bottleneck", bottleneck,
         Rule{.effect = "cap, burst and queue of the topology's bottlenecks; null: their own"});
   // read_harness_options reads it: a name or an object is no value that a rule describes.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // External trainer: a program or a command that replaces thinpipe-trainer, as an experiment describes it.
 //
-//   "trainer": "mine.py"                                              speaks our protocol (docs/trainers.md)
+//   "trainer": "mine.py"                                              speaks our protocol (docs/reference/trainers.md)
 //   "trainer": {"command": ["python3", "train.py", "--lr", "{lr}"],   any training script
 //               "options": {"lr": 0.1}, "method": "mine"}
 //   "trainer": {"program": "pytorch-ddp", "hook": "mine.py:hook"}     a communication hook of the user's

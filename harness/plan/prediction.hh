@@ -23,8 +23,8 @@ double sent_bytes_per_iteration(const Run& run);
 // bytes. There must be at least one bucket.
 double predict_iteration_s(const std::vector<double>& bucket_bytes, double compute_s, double exchange_s);
 
-// The same for the plan of a run (docs/results.md, plan). If exchanges overlap with later iterations, all compute of
-// these hides them, and what is left is spread over the iterations from one exchange to the next.
+// The same for the plan of a run (docs/reference/records.md, plan). If exchanges overlap with later iterations, all
+// compute of these hides them, and what is left is spread over the iterations from one exchange to the next.
 double predict_iteration_s(const Json& plan, double compute_s, double exchange_s);
 
 // The mean measured times of an iteration's own work.

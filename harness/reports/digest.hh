@@ -21,7 +21,7 @@ struct Wanted {
 };
 
 struct Digest {
-  Json row;  // docs/report.md defines its members; lacks speed-ups, which need other runs
+  Json row;  // docs/reference/report.md defines its members; lacks speed-ups, which need other runs
   std::string started_at;
 
   // These find its baselines. `comparable` is equal for runs that differ only in method and pruning,

@@ -9,10 +9,10 @@
 
 namespace thinpipe {
 
-// Divides the time of a series, the lines of links.jsonl (docs/results.md), into at most 200 equal parts. Returns
-// {"end_s", "directions": [{"name", "rates", "queues", "drops", "caps"}]}: the mean rate of each part in Mbit/s, its longest
-// queue in kB, the numbers of the parts in which frames were lost, and [time from which it held in s, Mbit/s] of each cap
-// in the run's record. Of many directions, only the busiest. Throws Json::exception if the lines are no series.
+// Divides the time of a series, the lines of links.jsonl (docs/reference/records.md), into at most 200 equal parts.
+// Returns {"end_s", "directions": [{"name", "rates", "queues", "drops", "caps"}]}: the mean rate of each part in
+// Mbit/s, its longest queue in kB, the numbers of the parts in which frames were lost, and [time from which it held in s,
+// Mbit/s] of each cap in the run's record. Of many directions, only the busiest. Throws Json::exception if the lines are no series.
 Json link_history(const std::vector<Json>& lines, const Json& record);
 
 // Reads both files in a run's folder. Returns null if it has no series, or an empty one. Throws InputError naming the

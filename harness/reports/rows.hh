@@ -9,7 +9,7 @@
 
 namespace thinpipe {
 
-// Returns one row per record, in the given order; docs/report.md defines its members. Moves the rows out of
+// Returns one row per record, in the given order; docs/reference/report.md defines its members. Moves the rows out of
 // the digests.
 //
 // The baselines of a run are the completed runs with the method "dense" (and "fp16") that differ from it only

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The set-up cost of a run, of which train time has no part. docs/metrics.md defines it. Pure.
+// The set-up cost of a run, of which train time has no part. docs/reference/metrics.md defines it. Pure.
 #pragma once
 
 #include "harness/records/record_data.hh"

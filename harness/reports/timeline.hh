@@ -15,7 +15,7 @@ namespace thinpipe {
 // The first and the last iteration, counted from 1.
 using IterationRange = std::pair<std::int64_t, std::int64_t>;
 
-// The lines of a run's files (docs/results.md); the last two may be empty.
+// The lines of a run's files (docs/reference/records.md); the last two may be empty.
 struct RunLines {
   std::vector<Json> iterations = {};  // of iterations.jsonl
   std::vector<Json> links = {};       // of links.jsonl

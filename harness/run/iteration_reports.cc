@@ -42,7 +42,7 @@ void IterationReports::take(const event::Iteration& ended, double now_s) {
     throw InvalidEvent(
         fmt::format("reported the end of iteration {} but not its start, which a rate trace that "
                     "follows train time needs: report \"iteration_started\" before each iteration "
-                    "(docs/trainers.md), or set rate_trace.clock to \"wall\"",
+                    "(docs/reference/trainers.md), or set rate_trace.clock to \"wall\"",
                     ended.iteration));
   }
   if (!ended.times) {

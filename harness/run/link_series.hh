@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time series of every capped link during a run, links.jsonl in the run's folder. docs/results.md describes the
-// format.
+// The time series of every capped link during a run, links.jsonl in the run's folder. docs/reference/records.md describes
+// the format.
 #pragma once
 
 #include <cstdint>

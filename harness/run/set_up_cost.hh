@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The time that a run needs before, and for, its first distributed iteration, and that train time leaves out:
-// pre-training, and choosing which weights to prune. docs/metrics.md defines it. Pure.
+// pre-training, and choosing which weights to prune. docs/reference/metrics.md defines it. Pure.
 #pragma once
 
 #include <optional>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The iterations of all workers of a run, workers.jsonl in the run's folder. docs/results.md describes the format.
+// The iterations of all workers of a run, workers.jsonl in the run's folder. docs/reference/records.md describes
+// the format.
 #pragma once
 
 #include <cstdint>

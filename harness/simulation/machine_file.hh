@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The measured description of a machine, on which simulations base the costs of communication. Format:
-// docs/results.md, measured machines. Pure.
+// docs/reference/records.md, measured machines. Pure.
 #pragma once
 
 #include <string>

@@ -108,7 +108,7 @@ struct Container {
 
   std::string explain() const {
     return fmt::format(
-        "{}. Start the container with \"{}\" (Podman, Docker), or with {} (Kubernetes): docs/containers.md. "
+        "{}. Start the container with \"{}\" (Podman, Docker), or with {} (Kubernetes): docs/how-to/containers.md. "
         "\"--privileged\" works too, but also lifts protections that need not be lifted",
         fmt::join(obstacles, "; "), fmt::join(flags, " "), fmt::join(kubernetes, ", "));
   }

@@ -55,7 +55,7 @@ LinkShape link_shape_of(const Direction& direction);
 //   max(burst, 250 us of the rate)
 // Of them the burst may pass at once, and the rest at catch_up_ratio of the cap. So what a late timer left
 // unsent is sent soon after, while a short message hardly arrives earlier than by the burst alone.
-// docs/fidelity.md has the measurements behind both numbers.
+// docs/explanation/fidelity.md has the measurements behind both numbers.
 double credit_bytes(const LinkShape& shape);
 
 // Throws InputError at `place` unless the burst holds a full frame, the kernel can store the burst as a time,
@@ -66,7 +66,7 @@ void check_shape(const LinkShape& shape, const Place& place);
 // - It fits into the bucket whole; otherwise the shaper would split it, which costs CPU.
 // - It takes at most 5/8 of the bucket, but holds at least a frame, and two of up to 1500 bytes. While the shaper waits
 //   for a segment's tokens, only the rest of the bucket keeps the tokens that come in until a late timer fires. Smaller
-//   segments would cost more CPU, which trainers need too (docs/fidelity.md).
+//   segments would cost more CPU, which trainers need too (docs/explanation/fidelity.md).
 // - It is one frame if impairments apply to single frames (loss, jitter and so on): the kernel would draw
 //   once for all frames of a segment.
 unsigned largest_segment_bytes(const LinkShape& shape);

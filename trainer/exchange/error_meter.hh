@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the distance of a method's results from the mean of the workers' inputs: vNMSE of
-// docs/metrics.md. It computes that mean by a collective of its own, so use it only if communication is
+// docs/reference/metrics.md. It computes that mean by a collective of its own, so use it only if communication is
 // neither timed nor counted.
 #pragma once
 

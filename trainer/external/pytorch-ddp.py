@@ -2,8 +2,8 @@
 """A worker written in PyTorch: DistributedDataParallel over its own Gloo, instead of thinpipe-trainer.
 
 An experiment with {"trainer": "pytorch-ddp"} starts `thinpipe-trainer python pytorch-ddp.py work FILE` for each worker.
-docs/trainers.md describes what such a program reads and reports. Data, batches, model, initial weights, learning rate
-and evaluation are thinpipe-trainer's, by the Python package thinpipe; the exchange of gradients is PyTorch's.
+docs/reference/trainers.md describes what such a program reads and reports. Data, batches, model, initial weights,
+learning rate and evaluation are thinpipe-trainer's, by the Python package thinpipe; the exchange of gradients is PyTorch's.
 Supported synchronisers: dense, fp16 (fp16_compress_hook) and powersgd (powerSGD_hook); or any communication hook of the
 user's.
 """

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker's report of the times of its iterations, which every worker of a live run or a replay sends if it is asked to:
-// the event "worker_times" (docs/trainers.md).
+// the event "worker_times" (docs/reference/trainers.md).
 #pragma once
 
 #include <functional>

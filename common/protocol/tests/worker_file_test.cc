@@ -80,7 +80,7 @@ TEST(WorkerFiles, ReadBackAsTheyWereWritten) {
       .device = device, .batch_size_per_worker = 32, .output = "/run/profile.json", .config = config});
 }
 
-// External trainers read this file: docs/trainers.md.
+// External trainers read this file: docs/reference/trainers.md.
 TEST(WorkerFiles, TheLayoutOfAWorkersFileIsThatOfTheDocs) {
   EXPECT_EQ(to_json(work), Json::parse(R"({
     "schema_version": 2, "rank": 1, "world_size": 4, "address": "10.0.0.2",

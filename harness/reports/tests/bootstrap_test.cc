@@ -129,7 +129,7 @@ TEST(Bootstrap, HoldsForTinyAndHugeDifferences) {
   }
 }
 
-// What docs/metrics.md says about few seeds: the interval holds the true mean less often than 95 %.
+// What docs/reference/metrics.md says about few seeds: the interval holds the true mean less often than 95 %.
 TEST(Bootstrap, OfFewNormalValuesHoldsTheMeanLessOften) {
   std::mt19937_64 random(1);
   std::normal_distribution<double> normal;

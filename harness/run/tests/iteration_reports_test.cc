@@ -50,7 +50,7 @@ TEST_F(IterationReportsTest, TheClockHasTheTrainersTimesHoweverLateTheyAreHeard)
 TEST_F(IterationReportsTest, AnEndWithoutAStartIsRefusedWithTheRemedy) {
   EXPECT_EQ(refusal(end_of(1, 0.5), 101),
             "reported the end of iteration 1 but not its start, which a rate trace that follows train time "
-            "needs: report \"iteration_started\" before each iteration (docs/trainers.md), or set "
+            "needs: report \"iteration_started\" before each iteration (docs/reference/trainers.md), or set "
             "rate_trace.clock to \"wall\"");
   EXPECT_EQ(reports_.to_json().at("stop_delay"),
             Json({{"count", 0}, {"median_s", nullptr}, {"p99_s", nullptr}, {"max_s", nullptr}}));

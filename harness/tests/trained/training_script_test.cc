@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The training script of docs/your-script.md, with PyTorch.
+// The training script of docs/tutorials/your-script.md, with PyTorch.
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"

@@ -92,7 +92,7 @@ TEST_F(RefusalTest, NamesAllFlagsOfAContainerAtOnce) {
               AllOf(HasSubstr("\"--security-opt systempaths=unconfined --security-opt apparmor=unconfined "
                               "--security-opt seccomp=unconfined\""),
                     HasSubstr("profile docker-default"), HasSubstr("seccompProfile: Unconfined"),
-                    HasSubstr("appArmorProfile: Unconfined"), HasSubstr("docs/containers.md")));
+                    HasSubstr("appArmorProfile: Unconfined"), HasSubstr("docs/how-to/containers.md")));
   EXPECT_THAT(explanation(refused_proc), AllOf(HasSubstr("apparmor=unconfined"), Not(HasSubstr("seccomp"))));
 }
 

@@ -4,7 +4,7 @@
 Usage: ddp_hook_test.py [--full] FOLDER     FOLDER has the package thinpipe (exit status 77: skipped)
 
 --full: more steps, all methods of the comparison with 2 and 4 workers, one run of every method, and the script of
-docs/your-ddp-hook.md. Over the script's own process group only two workers are compared: torch's Gloo adds four
+docs/how-to/your-ddp-hook.md. Over the script's own process group only two workers are compared: torch's Gloo adds four
 workers' numbers in another order.
 """
 from __future__ import annotations
@@ -339,11 +339,11 @@ def worker(rank, folder):
 
 
 def follow_the_page(folder):
-    """Runs the script of docs/your-ddp-hook.md in two processes with torchrun's environment.
+    """Runs the script of docs/how-to/your-ddp-hook.md in two processes with torchrun's environment.
 
     Not by torchrun itself: Debian's does not work with Debian's Python.
     """
-    page = (Path(__file__).parents[3] / "docs/your-ddp-hook.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[3] / "docs/how-to/your-ddp-hook.md").read_text(encoding="utf-8")
     (script,) = re.findall(r"^```python train.py\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
     lines = [line for line in script.splitlines() if line.strip()]
     assert len(lines) <= 25, f"the page promises 25 lines, but its script has {len(lines)}"

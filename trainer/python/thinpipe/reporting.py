@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Reports of a training script that is an experiment's trainer (docs/your-script.md), and the options of its run.
+"""Reports of a training script that is an experiment's trainer, and the options of its run.
+
+docs/tutorials/your-script.md shows their use.
 
 This file needs nothing but Python 3.8, and may be copied. Outside Thinpipe, report() does nothing and option() returns
 its default. Both work in every process of a worker, in every thread, and after a fork.

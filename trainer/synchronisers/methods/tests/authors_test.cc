@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares methods with the numbers that their authors' published code returns for the same gradients.
-// docs/validation.md has the origin of the numbers, and differences between the codes.
+// docs/results/validation.md has the origin of the numbers, and differences between the codes.
 
 #include <algorithm>
 #include <cmath>
