@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         description="List predicted and measured iteration times of recorded live runs, and their ratios.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         epilog="example:\n  python3 plotting/advice_table.py results/reference/*/records.jsonl "
-        "--update docs/how-to/advise.md\n\n"
+        "--update docs/results/predictions.md\n\n"
         "exit codes: 0 made, 1 the table could not be written, 2 wrong input",
     )
     parser.add_argument(

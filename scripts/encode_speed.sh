@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Measures how fast methods encode and decode: the table in docs/reference/methods.md, and the data behind it.
+# Measures how fast methods encode and decode: the table in docs/results/methods.md, and the data behind it.
 # Takes about ten minutes and most of 8 GB; nothing else should run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -10,4 +10,4 @@ commit=$(git describe --always --dirty --abbrev=10)
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
 build/release/synchroniser_benchmarks --benchmark_out=results/reference/encode-decode.json --benchmark_out_format=json \
   --benchmark_context="commit=$commit" --benchmark_context="cpu=$cpu"
-/usr/bin/python3 plotting/speed_table.py results/reference/encode-decode.json --update docs/reference/methods.md
+/usr/bin/python3 plotting/speed_table.py results/reference/encode-decode.json --update docs/results/methods.md

@@ -103,17 +103,17 @@ make_paper-fig6-small() {
 }
 make_convergence() {
   records convergence
-  table docs/reference/methods.md methods_table $reference/convergence
+  table docs/results/methods.md methods_table $reference/convergence
 }
 make_convergence-language() {
   records convergence-language
-  table docs/reference/methods.md methods_table $reference/convergence-language
+  table docs/results/methods.md methods_table $reference/convergence-language
 }
 make_against-pytorch() {
   records against-pytorch
   picture against-pytorch waterfall --steps DDP 'dense along the tree' 'PacTrain 0.5' 'PacTrain 0.9' \
     'PacTrain 0.9, ternary' 'PacTrain 0.9, ternary, feedback'
-  table docs/reference/trainers.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
+  table docs/results/against-pytorch.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
 }
 make_replay-against-live() {
   local each folders=()
@@ -160,12 +160,12 @@ make_learning-rates() {
 make_local-steps() {
   records local-steps
   picture local-steps waterfall --steps 'DDP, PowerSGD hook' 'PowerSGD along the tree' 'PowerSGD along the tree, pruned 0.8' 'PacTrain 0.8, 8 local steps' 'PacTrain 0.8, ternary, 8 local steps'
-  table docs/reference/trainers.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
+  table docs/results/against-pytorch.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
     'DDP, PowerSGD hook'
 }
 make_against-pytorch-language() {
   records against-pytorch-language
-  table docs/reference/trainers.md factors_table $reference/against-pytorch-language --over DDP 'DDP, fp16 hook'
+  table docs/results/against-pytorch.md factors_table $reference/against-pytorch-language --over DDP 'DDP, fp16 hook'
 }
 make_pactrain-language() {
   [ "$mode" != all ] || scripts/plays.sh
@@ -278,7 +278,7 @@ for name in "${chosen[@]}"; do
 done
 # Of all experiments together.
 table docs/results/references.md references_table $reference
-table docs/how-to/advise.md advice_table $reference/*/records.jsonl
+table docs/results/predictions.md advice_table $reference/*/records.jsonl
 table docs/results/claims.md paper_claims
 # From scripts/compute_profiles.py, which needs a GPU.
 table docs/reference/records.md profiles_table $reference/compute-profiles

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how faithfully this machine emulates: the table of docs/explanation/fidelity.md.
+"""Measures how faithfully this machine emulates: the table of docs/results/fidelity.md.
 
     scripts/verify_table.py [--runs N] [--rates RATE...] [--topology TOPOLOGY] [--program FILE]
 

@@ -55,7 +55,7 @@ LinkShape link_shape_of(const Direction& direction);
 //   max(burst, 250 us of the rate)
 // Of them the burst may pass at once, and the rest at catch_up_ratio of the cap. So what a late timer left
 // unsent is sent soon after, while a short message hardly arrives earlier than by the burst alone.
-// docs/explanation/fidelity.md has the measurements behind both numbers.
+// docs/results/fidelity.md has the measurements behind both numbers.
 double credit_bytes(const LinkShape& shape);
 
 // Throws InputError at `place` unless the burst holds a full frame, the kernel can store the burst as a time,
