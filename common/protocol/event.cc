@@ -123,6 +123,10 @@ void visit(auto& members, event::Finished& finished) {
   members.optional("peak_memory_bytes", finished.peak_memory_bytes, count);
 }
 
+void visit(auto& members, event::Interrupted& interrupted) {
+  members.required("iteration", interrupted.iteration, count);
+}
+
 void visit(auto& members, event::Failed& failed) {
   members.required("kind", failed.kind);
   members.required("message", failed.message);

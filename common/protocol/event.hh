@@ -155,6 +155,14 @@ struct Finished {
   bool operator==(const Finished&) const = default;
 };
 
+// Training has stopped after this iteration as requested, with a checkpoint from which it can continue.
+struct Interrupted {
+  static constexpr std::string_view name = "interrupted";
+  std::int64_t iteration = 0;
+
+  bool operator==(const Interrupted&) const = default;
+};
+
 struct Failed {
   static constexpr std::string_view name = "failed";
   std::string kind = {};
@@ -248,7 +256,7 @@ struct Other {
 using Event =
     std::variant<event::Started, event::Dataset, event::Heartbeat, event::Resumed, event::IterationStarted,
                  event::WorkerTimes, event::Iteration, event::Evaluation, event::Summary, event::Finished,
-                 event::Failed, event::Pretraining, event::Pretrained, event::Replaying,
+                 event::Interrupted, event::Failed, event::Pretraining, event::Pretrained, event::Replaying,
                  event::ReplayedIteration, event::Replayed, event::MeasuredNetwork, event::Other>;
 
 Json to_json(const Event& event);

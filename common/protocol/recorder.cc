@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/recorder.hh"
 
+#include <algorithm>
 #include <utility>
 
 namespace thinpipe {
@@ -26,7 +27,16 @@ std::vector<Exchange> ExchangeTable::by_number() const {
   return out;
 }
 
+TraceRecorder::TraceRecorder(const CommunicationTrace& recorded, std::size_t rank)
+    : layouts_(recorded.layouts), steps_(recorded.workers.at(rank)) {
+  for (StepRun& run : steps_) {
+    if (run.exchange) run.exchange = exchanges_.number_of(recorded.exchanges.at(*run.exchange));
+  }
+}
+
 std::size_t TraceRecorder::lay_out(TracedLayout layout) {
+  const auto known = std::ranges::find(layouts_, layout);
+  if (known != layouts_.end()) return static_cast<std::size_t>(known - layouts_.begin());
   layouts_.push_back(std::move(layout));
   return layouts_.size() - 1;
 }

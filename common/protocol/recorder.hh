@@ -29,7 +29,11 @@ class ExchangeTable {
 // With overlap_steps, that many calls of end_step() come between begin_exchange() and finish_exchange().
 class TraceRecorder {
  public:
-  // Adds a layout of buckets and returns its index.
+  TraceRecorder() = default;
+  // Continues the recording of worker `rank`, whose first steps are in this trace.
+  TraceRecorder(const CommunicationTrace& recorded, std::size_t rank);
+
+  // Returns the index of this layout of buckets, and adds it if it is new.
   std::size_t lay_out(TracedLayout layout);
 
   // Begins an exchange over the buckets of the layout with that index.
@@ -37,6 +41,9 @@ class TraceRecorder {
   void begin_bucket(std::size_t bucket);
   void add(CollectiveCall call);
   void finish_exchange();
+
+  // Returns whether all exchanges are a part of the steps that have ended.
+  bool is_complete() const { return !current_; }
 
   // Ends a step. A step in which no exchange begins is a local step.
   void end_step();

@@ -32,6 +32,30 @@ struct CheckpointOptions {
   }
 };
 
+// How training stops early, so that another process can continue it.
+struct InterruptionOptions {
+  std::string request;                            // path; see StopRequest
+  std::string directory;                          // of checkpoints at which training stopped
+  std::optional<std::int64_t> resume_after = {};  // the iteration of the checkpoint to continue from
+
+  bool operator==(const InterruptionOptions&) const = default;
+
+  void visit(auto& field) {
+    field("request", request,
+          Rule{.effect =
+                   "file of 16 zero bytes that all workers map, by which they agree on the last iteration",
+               .required = true});
+    field("directory", directory,
+          Rule{.effect = "folder of the checkpoint, shared by all workers", .required = true});
+    field(
+        "resume_after", resume_after,
+        Rule{
+            .effect =
+                "iteration of the checkpoint in that folder to continue from; null: start from the beginning",
+            .at_least = 1});
+  }
+};
+
 struct Slowdown {
   std::int64_t at_iteration = 0;  // begins after that many iterations
   double factor = 1;              // factor on the time of compute
@@ -74,6 +98,11 @@ void visit_begin_file(auto& field, std::optional<std::string>& path) {
                      "null: begin at once"});
 }
 
+void visit_interruption(auto& field, std::optional<InterruptionOptions>& options) {
+  field("interruption", options,
+        Rule{.effect = "how training stops with a checkpoint; missing: it does not"});
+}
+
 void visit_report_worker_times(auto& field, bool& wanted) {
   field("report_worker_times", wanted, Rule{.effect = "every worker reports its iterations' times"});
 }
@@ -86,11 +115,12 @@ struct WorkFile {
   std::string log_level = "info";
   std::optional<std::string> initial_weights = {};  // path
   std::optional<CheckpointOptions> checkpoint = {};
-  std::optional<std::string> begin_file = {};  // path: the worker waits for it before it trains
-  std::vector<Slowdown> slowdowns = {};        // this worker's, by iteration
-  bool report_iteration_starts = false;        // for a rate trace that follows train time
-  bool report_worker_times = false;            // this worker's, whatever its rank
-  std::optional<std::string> method = {};      // of an external trainer
+  std::optional<InterruptionOptions> interruption = {};  // nullopt: SIGTERM ends the worker
+  std::optional<std::string> begin_file = {};            // path: the worker waits for it before it trains
+  std::vector<Slowdown> slowdowns = {};                  // this worker's, by iteration
+  bool report_iteration_starts = false;                  // for a rate trace that follows train time
+  bool report_worker_times = false;                      // this worker's, whatever its rank
+  std::optional<std::string> method = {};                // of an external trainer
   std::optional<Json> hook = {};  // of an external trainer: {"name": "/folder/mine.py:hook", options…}
   Json config = {};               // the training configuration, described by the trainer
 
@@ -100,6 +130,7 @@ struct WorkFile {
     group_options.visit(field);
     detail::visit_training(field, log_level, initial_weights, config);
     field("checkpoint", checkpoint, Rule{.effect = "null: no checkpoints"});
+    detail::visit_interruption(field, interruption);
     detail::visit_begin_file(field, begin_file);
     field("slowdowns", slowdowns, Rule{.effect = "changes of this worker's pace"});
     field("report_iteration_starts", report_iteration_starts,
@@ -166,6 +197,7 @@ struct ConvergeFile {
   std::optional<std::string> initial_weights = {};      // path
   std::optional<std::string> communication_trace = {};  // path to write
   std::vector<int> reduction_tree = {};  // of the reduction tree, see GroupOptions; empty: sums in rank order
+  std::optional<InterruptionOptions> interruption = {};  // as in WorkFile
   Json config = {};
 
   bool operator==(const ConvergeFile&) const = default;
@@ -176,6 +208,7 @@ struct ConvergeFile {
           Rule{.effect = "file to record the collective calls in; null: none"});
     field("reduction_tree", reduction_tree,
           Rule{.effect = "reduction tree: each worker's parent, -1 for the root; empty: sums in rank order"});
+    detail::visit_interruption(field, interruption);
   }
 };
 

@@ -48,6 +48,8 @@ struct Job {
   std::vector<WorkerCommand> workers;
   TimeLimits limits;
   std::chrono::milliseconds tick_period{100};
+  // Whether the workers answer SIGTERM with a checkpoint: a stop then waits for it, for a limited time.
+  bool saves_on_stop = false;
 };
 
 // Lets an observer act on the workers of its job.
@@ -71,12 +73,16 @@ struct JobObserver {
   std::function<void(std::int64_t rank, const std::string& line)> report = {};
   // Called every Job::tick_period, `late` after it was due.
   std::function<void(WorkerControl& workers, Seconds late)> tick;
+  // Called when the workers have been asked to stop with a checkpoint. May be empty.
+  std::function<void()> stopping = {};
 };
 
 struct Outcome {
   enum class Status { completed, failed, interrupted };
   Status status = Status::completed;
   std::optional<Failure> failure = {};
+  // Of an interrupted job: the iteration after which all workers have stopped, with a checkpoint.
+  std::optional<std::int64_t> saved_after = {};
 };
 
 class Executor {

@@ -28,6 +28,9 @@ using Clock = std::chrono::steady_clock;
 // report a broken collective, sometimes before the crash itself is noticed.
 constexpr std::chrono::milliseconds grace{1000};
 constexpr std::chrono::seconds heartbeat_check_period{1};
+// Upper bound on the time that workers get to write a checkpoint when the job is stopped. After SIGTERM, Slurm waits 30 s
+// by default before it kills a job.
+constexpr std::chrono::seconds stop_grace{25};
 constexpr std::size_t log_tail_lines = 20;
 constexpr std::size_t excerpt_bytes = 200;
 constexpr off_t log_tail_bytes = 16384;
@@ -40,6 +43,7 @@ struct Watched {
   Worker process;
   std::unique_ptr<ReportPipe> reports = {};       // of a script
   bool finished = false;                          // has reported that it finished
+  std::optional<std::int64_t> saved_after = {};   // has reported that it stopped with a checkpoint
   std::optional<Failure> failure = {};            // reported by it, or detected
   std::optional<Clock::time_point> beat_at = {};  // time of its last heartbeat; nullopt before the first
   std::string doing = {};                         // phase and iteration of that heartbeat
@@ -47,7 +51,7 @@ struct Watched {
   bool is_script() const { return reports != nullptr; }
   // A script need not report that it has finished.
   bool ended_well() const {
-    return (finished || is_script()) && process.exit_status() && process.exit_status()->ok();
+    return (finished || saved_after || is_script()) && process.exit_status() && process.exit_status()->ok();
   }
 };
 
@@ -122,6 +126,7 @@ class LocalJob : public WorkerControl {
   Outcome run() {
     if (outcome_) return *outcome_;
     for (Watched& worker : workers_) watch(worker);
+    if (stop_.requested()) return {Outcome::Status::interrupted};
     watch_for_stop();
     watch_for_stall();
     watch_heartbeats();
@@ -186,6 +191,9 @@ class LocalJob : public WorkerControl {
     fail(worker, {.kind = failed.kind, .message = failed.message});
   }
   static void take(Watched& worker, const event::Finished& /*finished*/) { worker.finished = true; }
+  static void take(Watched& worker, const event::Interrupted& interrupted) {
+    worker.saved_after = interrupted.iteration;
+  }
   static void take(Watched& worker, const event::Pretrained& /*pretrained*/) { worker.finished = true; }
   static void take(Watched& /*worker*/, const auto& /*other*/) {}
 
@@ -203,6 +211,7 @@ class LocalJob : public WorkerControl {
   }
 
   void fail(Watched& worker, Failure failure) {
+    if (stopping_) return finish({Outcome::Status::interrupted});
     if (worker.failure) return;
     failure.rank = worker.process.command().rank;
     worker.failure = std::move(failure);
@@ -220,12 +229,22 @@ class LocalJob : public WorkerControl {
   // Ends the job: every worker has ended, or the grace period is over.
   void end() {
     if (first_failed_ == nullptr) {
-      finish({});
+      finish(outcome_without_failure());
       return;
     }
     Failure failure = *first_failed_->failure;
     if (const auto& status = first_failed_->process.exit_status()) failure.exit_status = status->describe();
     give_up(std::move(failure), first_failed_->process.command().log);
+  }
+
+  // Workers that were asked to stop may have finished before.
+  Outcome outcome_without_failure() const {
+    const auto& saved_after = workers_.front().saved_after;
+    if (std::ranges::none_of(workers_, [](const Watched& worker) { return worker.saved_after.has_value(); }))
+      return {};
+    const bool all_alike = std::ranges::all_of(
+        workers_, [&](const Watched& worker) { return worker.saved_after == saved_after; });
+    return {.status = Outcome::Status::interrupted, .saved_after = all_alike ? saved_after : std::nullopt};
   }
 
   void give_up(Failure failure, const std::filesystem::path& log) {
@@ -241,9 +260,22 @@ class LocalJob : public WorkerControl {
 
   void watch_for_stop() {
     stop_asked_.async_wait(asio::posix::stream_descriptor::wait_read, [this](const auto& error) {
-      if (!error && stop_.requested()) finish({Outcome::Status::interrupted});
+      if (error) return;
+      if (stop_.requested()) stop();
+      watch_for_stop();
     });
-    if (stop_.requested()) finish({Outcome::Status::interrupted});
+  }
+
+  // At the first request, workers may be given time; the second one ends them.
+  void stop() {
+    if (!job_.saves_on_stop || stopping_) return finish({Outcome::Status::interrupted});
+    stopping_ = true;
+    if (observer_.stopping) observer_.stopping();
+    for (const Watched& worker : workers_) worker.process.signal(SIGTERM);
+    stop_grace_.expires_after(stop_grace);
+    stop_grace_.async_wait([this](const auto& error) {
+      if (!error) finish({Outcome::Status::interrupted});
+    });
   }
 
   void watch_for_stall() {
@@ -300,12 +332,14 @@ class LocalJob : public WorkerControl {
   asio::io_context loop_;
   asio::posix::stream_descriptor stop_asked_;
   asio::steady_timer grace_{loop_};
+  asio::steady_timer stop_grace_{loop_};
   asio::steady_timer stall_{loop_};
   asio::steady_timer heartbeats_{loop_, Clock::now()};
   asio::steady_timer tick_{loop_};
   Clock::time_point received_at_ = Clock::now();
   std::list<Watched> workers_;
   Watched* first_failed_ = nullptr;
+  bool stopping_ = false;  // the workers have been asked to write a checkpoint
   std::optional<Outcome> outcome_;
 };
 

@@ -24,6 +24,7 @@ WorkerCommand WorkerInputs::training(std::int64_t rank, const netem::Host& host)
   WorkFile file{.group_options = group_options(rank, host),
                 .log_level = log_level_,
                 .initial_weights = initial_weights_,
+                .interruption = interruption_,
                 .begin_file = begin_file_if_awaited(),
                 .slowdowns = slowdowns_of(run_.worker_events, rank),
                 .report_iteration_starts = run_.schedule.follows_train_time(),
@@ -73,8 +74,16 @@ WorkerCommand WorkerInputs::converging() const {
                                               .initial_weights = initial_weights_,
                                               .communication_trace = (folder_ / trace_file_name).string(),
                                               .reduction_tree = reduction_tree_,
+                                              .interruption = interruption_,
                                               .config = run_.training->config})));
   return {.rank = 0, .command = "converge", .input = input, .log = folder_ / "workers.log"};
+}
+
+void WorkerInputs::let_workers_save(std::optional<std::int64_t> resume_after) {
+  constexpr std::size_t stop_file_bytes = 16;  // see InterruptionOptions
+  fs::create_directories(interruption());
+  write_atomically(stop_file(), std::string(stop_file_bytes, '\0'));
+  interruption_ = {.request = stop_file(), .directory = interruption(), .resume_after = resume_after};
 }
 
 std::optional<std::string> WorkerInputs::begin_file_if_awaited() const {

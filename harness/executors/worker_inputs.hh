@@ -11,6 +11,7 @@
 #include "harness/executors/executor.hh"
 #include "harness/executors/time_limits.hh"
 #include "harness/plan/run.hh"
+#include "harness/records/interrupted_run.hh"
 #include "netem/kernel/host.hh"
 
 namespace thinpipe {
@@ -27,6 +28,9 @@ class WorkerInputs {
   // The folders in which workers find each other and keep checkpoints; they exist only during the run.
   std::filesystem::path rendezvous() const { return folder_ / "rendezvous"; }
   std::filesystem::path checkpoints() const { return folder_ / "checkpoints"; }
+  // The folder of the checkpoint at which an interrupted run stopped, and the file by which its workers agree to stop.
+  std::filesystem::path interruption() const { return folder_ / interrupted_folder_name; }
+  std::filesystem::path stop_file() const { return folder_ / "stop"; }
   // The file for which workers wait before their first iteration.
   std::filesystem::path begin_file() const { return folder_ / "begin"; }
 
@@ -37,6 +41,9 @@ class WorkerInputs {
   void let_workers_wait() { workers_wait_ = true; }
   // Every worker reports the times of its iterations; by default only rank 0 reports iterations.
   void let_workers_report_times() { workers_report_times_ = true; }
+  // Workers stop with a checkpoint if they are asked to; by default SIGTERM ends them. Writes stop_file(), to be called
+  // before each start of workers. `resume_after`: the iteration of the checkpoint from which they continue.
+  void let_workers_save(std::optional<std::int64_t> resume_after);
   // Sets the reduction tree of the workers; by default it is the run's.
   void use_tree(std::vector<int> tree) { reduction_tree_ = std::move(tree); }
 
@@ -66,6 +73,7 @@ class WorkerInputs {
   std::optional<std::string> initial_weights_;
   std::vector<int> reduction_tree_;
   bool workers_wait_ = false;
+  std::optional<InterruptionOptions> interruption_;
   bool workers_report_times_ = false;
 };
 

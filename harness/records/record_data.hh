@@ -266,6 +266,25 @@ struct Restart {
   bool operator==(const Restart&) const = default;
 };
 
+// The run was stopped and continued later from a checkpoint.
+struct Interruption {
+  std::int64_t after_iteration = 0;
+  OrNull<double> train_time_s = {};  // until then; null for a convergence run
+  std::string started_at = {};       // of the part that ended so
+  std::string ended_at = {};
+  OrNull<std::string> cpu = {};  // of its machine
+
+  bool operator==(const Interruption&) const = default;
+};
+
+// The checkpoint from which an interrupted run continues.
+struct Checkpoint {
+  std::int64_t after_iteration = 0;
+  std::string path = {};  // relative to the experiment's folder
+
+  bool operator==(const Checkpoint&) const = default;
+};
+
 struct ComputeProfile {
   std::string path = {};
   std::string hash = {};
@@ -404,6 +423,8 @@ struct Record {
   OrMissing<std::vector<record::Connections>> connections = {};
   OrMissing<std::vector<record::WorkerEvent>> worker_events = {};
   OrMissing<std::vector<record::Restart>> restarts = {};
+  OrMissing<std::vector<record::Interruption>> interruptions = {};
+  OrMissing<record::Checkpoint> checkpoint = {};  // only if it is interrupted
   OrMissing<OrNull<record::Replay>> replay = {};
   OrNull<record::Fidelity> fidelity = {};
   OrMissing<record::Cluster> cluster = {};

@@ -249,6 +249,19 @@ void visit(auto& members, Is<Restart> auto& restart) {
   members.required("down_time_s", restart.down_time_s, amount);
 }
 
+void visit(auto& members, Is<Interruption> auto& interruption) {
+  members.required("after_iteration", interruption.after_iteration, count_from_one);
+  members.required("train_time_s", interruption.train_time_s, amount);
+  members.required("started_at", interruption.started_at);
+  members.required("ended_at", interruption.ended_at);
+  members.required("cpu", interruption.cpu);
+}
+
+void visit(auto& members, Is<Checkpoint> auto& checkpoint) {
+  members.required("after_iteration", checkpoint.after_iteration, count_from_one);
+  members.required("path", checkpoint.path);
+}
+
 void visit(auto& members, Is<ComputeProfile> auto& profile) {
   members.required("path", profile.path);
   members.required("hash", profile.hash);
@@ -367,6 +380,8 @@ void visit(auto& members, Is<Record> auto& record) {
   members.optional("connections", record.connections);
   members.optional("worker_events", record.worker_events);
   members.optional("restarts", record.restarts);
+  members.optional("interruptions", record.interruptions);
+  members.optional("checkpoint", record.checkpoint);
   members.optional("replay", record.replay);
   members.required("fidelity", record.fidelity);
   members.optional("cluster", record.cluster);

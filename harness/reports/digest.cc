@@ -284,6 +284,7 @@ std::vector<std::string> failed_checks(const Record& record) {
 Digest digest(Record record, const Wanted& wanted) {
   Digest out;
   out.row = row_of(record, wanted);
+  out.continues = record.checkpoint.has_value();
   out.started_at = record.provenance.value("started_at", std::string());
   out.method = method_of(record.config);
   out.pruning = record.config.value("pruning", Json::object());

@@ -40,7 +40,9 @@ class RecordBuilder {
   RecordBuilder(const Run& run, std::string experiment, const TimeLimits& limits, Json provenance);
 
   void set_provenance(const char* key, Json value) { provenance_[key] = std::move(value); }
+  const Json& provenance() const { return provenance_; }
   void set_initial_weights(const SharedWeights& weights);
+  const std::optional<record::InitialWeights>& initial_weights() const { return initial_weights_; }
   // The run repeats this training run, with the times of this compute profile.
   void set_replayed(ReplayedTraining replayed) { replayed_ = std::move(replayed); }
   // `about`: as in the record.

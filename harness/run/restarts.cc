@@ -16,6 +16,11 @@ bool is_of_a_worker(const Failure& failure) {
 
 }  // namespace
 
+void Restarts::take_over(const std::vector<record::Restart>& earlier) {
+  restarts_ = earlier;
+  for (const record::Restart& restart : earlier) lost_train_time_s_ += restart.lost_train_time_s.value_or(0);
+}
+
 bool Restarts::follow(const Outcome& outcome) const {
   return policy_.restarts() && outcome.status == Outcome::Status::failed && outcome.failure &&
          is_of_a_worker(*outcome.failure) && std::ssize(restarts_) < policy_.at_most;

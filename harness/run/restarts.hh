@@ -17,6 +17,9 @@ class Restarts {
  public:
   explicit Restarts(const FailurePolicy& policy) : policy_(policy) {}
 
+  // Takes over the restarts of an earlier part of the run, which was interrupted.
+  void take_over(const std::vector<record::Restart>& earlier);
+
   // Returns whether the run continues after an attempt with this outcome.
   bool follow(const Outcome& outcome) const;
 

@@ -12,6 +12,7 @@
 #include "harness/executors/launch_environment.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
+#include "harness/records/interrupted_run.hh"
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
@@ -47,6 +48,8 @@ class RunInProgress {
   }
 
   Record execute() {
+    if (saves_on_stop() && !context_.fresh)
+      earlier_ = find_interrupted(folder_, record_.provenance(), checkpoints());
     record_.set_provenance("command_line", context_.command_line);
     record_.set_provenance("started_at", utc_now());
     Outcome outcome;
@@ -59,18 +62,70 @@ class RunInProgress {
     }
     record_.set_provenance("ended_at", utc_now());
     Record written = record_.build(outcome, network_report(), faults_.recorded(), restarts_.recorded());
+    if (earlier_) add_earlier_parts(written, earlier_->record);
     if (log_) log_outcome(outcome);
     if (live_events_) live_events_->end(written);
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
     fs::remove_all(inputs_.checkpoints());
     fs::remove(inputs_.begin_file());
+    fs::remove(inputs_.stop_file());
+    if (outcome.saved_after) {
+      keep_interrupted(folder_, *outcome.saved_after, written);
+    } else if (earlier_ && outcome.status == Outcome::Status::interrupted) {
+      return earlier_
+          ->record;  // stopped without another checkpoint: the next start continues from the same one
+    } else {
+      fs::remove_all(inputs_.interruption());
+    }
     const LocalPaths local_paths(local_folders(context_.results, run_.folder));
     write_atomically(folder_ / "run.json", record_text(local_paths.without(to_json(written))));
     return written;
   }
 
  private:
+  // Whether the run can be stopped with a checkpoint and continued. Whatever happens at a time of its own, or is counted
+  // by somebody else, would have to be continued, too.
+  bool saves_on_stop() const {
+    if (run_.mode == Mode::converge) return true;
+    return run_.mode == Mode::live && !run_.trainer && !run_.runs_command() && !schedules_anything() &&
+           context_.capture.links.empty();
+  }
+
+  // The number of files of a checkpoint.
+  std::int64_t checkpoints() const { return run_.training->config.at("workers").get<std::int64_t>(); }
+
+  // Takes over the measurements of the earlier part, unless the run would not start from the same weights.
+  void continue_earlier() {
+    if (!earlier_) return;
+    const std::optional<record::InitialWeights>& weights = record_.initial_weights();
+    const std::optional<record::InitialWeights>& before = earlier_->record.initial_weights;
+    if (weights.has_value() != before.has_value() || (weights && weights->hash != before->hash)) {
+      log_note(
+          "starts from the beginning, because the initial weights have changed since it was interrupted");
+      earlier_.reset();
+      return;
+    }
+    for (const Event& event : restore_iterations(folder_)) restore(event);
+    iterations_ = FileDescriptor::open(folder_ / iterations_file_name, O_WRONLY | O_APPEND);
+    if (earlier_->record.restarts) restarts_.take_over(*earlier_->record.restarts);
+    log_note(
+        fmt::format("continues after iteration {}, where it was interrupted", earlier_->after_iteration()));
+  }
+
+  void restore(const Event& event) {
+    if (const auto* const resumed = std::get_if<event::Resumed>(&event))
+      record_.go_back_to(resumed->iteration);
+    if (const auto* const iteration = std::get_if<event::Iteration>(&event)) {
+      record_.add(*iteration);
+      if (live_events_) live_events_->add(*iteration);
+    }
+    if (const auto* const evaluation = std::get_if<event::Evaluation>(&event)) {
+      record_.add(*evaluation);
+      if (live_events_) live_events_->add(*evaluation);
+    }
+  }
+
   // Reads the links' byte counts after a failure, unless the network itself has failed.
   void measure_until_failure() {
     try {
@@ -85,11 +140,13 @@ class RunInProgress {
     fs::create_directories(folder_);
     for (const auto& entry : fs::directory_iterator(folder_)) {
       const fs::path name = entry.path().filename();
-      if (name != "run.json" && name != run_lock_name) fs::remove_all(entry.path());
+      const bool is_kept =
+          name == "run.json" || name == run_lock_name || (earlier_ && name == interrupted_folder_name);
+      if (!is_kept) fs::remove_all(entry.path());
     }
     log_ = make_log_to_file(folder_ / "controller.log", context_.log_level);
     log_->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
-    iterations_ = FileDescriptor::open(folder_ / "iterations.jsonl", O_WRONLY | O_CREAT | O_TRUNC);
+    iterations_ = FileDescriptor::open(folder_ / iterations_file_name, O_WRONLY | O_CREAT | O_TRUNC);
     if (!context_.event_file.empty()) live_events_.emplace(context_.event_file);
   }
 
@@ -101,6 +158,7 @@ class RunInProgress {
       record_.set_initial_weights(*initial);
       inputs_.start_from(initial->file);
     }
+    continue_earlier();
     if (run_.is_replay()) {
       record_.set_replayed(ReplayedTraining(context_.results / run_.convergence_run));
       auto profile = context_.profiles.get_or_build(run_, inputs_.initial_weights(), context_.executor,
@@ -196,7 +254,9 @@ class RunInProgress {
     }
     fs::remove_all(inputs_.rendezvous());
     fs::create_directory(inputs_.rendezvous());
-    Job job{.workers = {}, .limits = context_.limits};
+    Job job{.workers = {}, .limits = context_.limits, .saves_on_stop = saves_on_stop()};
+    if (job.saves_on_stop)
+      inputs_.let_workers_save(earlier_ ? std::optional(earlier_->after_iteration()) : std::nullopt);
     if (network_) job.tick_period = network_->tick_period().value_or(job.tick_period);
     if (run_.mode == Mode::converge) {
       job.workers.push_back(inputs_.converging());
@@ -207,7 +267,8 @@ class RunInProgress {
         job, {.event = [this](std::int64_t rank, const Event& event) { on_event(rank, event); },
               .output = [this](std::int64_t rank, const std::string& line) { on_output(rank, line); },
               .report = [this](std::int64_t rank, const std::string& line) { on_report(rank, line); },
-              .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); }});
+              .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); },
+              .stopping = [this] { log_note("stops with a checkpoint; a second signal stops it at once"); }});
     return script_ ? end_script(outcome) : outcome;
   }
 
@@ -341,7 +402,8 @@ class RunInProgress {
   void take(event::Resumed resumed) {
     go_on_after(resumed.iteration, resumed.iteration, resumed.train_time_s);
     resumed.train_time_s += restarts_.lost_train_time_s();
-    write_line(resumed);
+    if (measures_time()) write_line(resumed);
+    if (!began_) begin();  // continues an earlier part
   }
 
   void take(event::IterationStarted started) {
@@ -396,7 +458,8 @@ class RunInProgress {
   void take(const auto& /*other*/) {}
 
   void write_line(const Event& event) const {
-    write_all(iterations_, to_json(event).dump() + "\n", "write " + (folder_ / "iterations.jsonl").string());
+    write_all(iterations_, to_json(event).dump() + "\n",
+              "write " + (folder_ / iterations_file_name).string());
   }
 
   void begin() {
@@ -463,7 +526,9 @@ class RunInProgress {
     }
     if (!network_) return {};
     const bool is_metered_throughout = run_.is_replay() || run_.runs_command();
-    const double time_s = is_metered_throughout ? network_->measured_s() : measured().train_time_s();
+    const double earlier_s = earlier_ ? earlier_->record.train_time_s.value_or(0) : 0;
+    const double time_s =
+        is_metered_throughout ? network_->measured_s() : measured().train_time_s() - earlier_s;
     NetworkReport out{.idle_cores = network_->idle_cores(),
                       .cpu_pressure = network_->cpu_pressure(),
                       .train_clock = network_->train_clock(),
@@ -500,8 +565,9 @@ class RunInProgress {
   Meeting meeting_;                       // of the script's processes
   FaultInjector faults_;
   Restarts restarts_;
-  Log log_;             // none before the folder is prepared
-  bool began_ = false;  // the first evaluation is over
+  std::optional<InterruptedRun> earlier_;  // the part that this one continues
+  Log log_;                                // none before the folder is prepared
+  bool began_ = false;                     // the first evaluation is over
 };
 
 }  // namespace

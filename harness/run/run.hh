@@ -29,6 +29,7 @@ struct RunContext {
   std::string experiment;
   std::filesystem::path results;  // the experiment's folder
   std::vector<std::string> command_line;
+  bool fresh;  // starts from the beginning even if the run was interrupted with a checkpoint
   TimeLimits limits;
   netem::IdleCores idle_cores;
   double link_samples_per_s;  // 0: no time series of the links

@@ -126,6 +126,7 @@ class Sweep {
     Record record = execute_run(runs_[index], {.experiment = options_.experiment,
                                                .results = options_.results,
                                                .command_line = options_.command_line,
+                                               .fresh = options_.repeat.all,
                                                .limits = options_.limits,
                                                .idle_cores = options_.idle_cores,
                                                .link_samples_per_s = options_.link_samples_per_s,

@@ -198,7 +198,10 @@ class SlurmSweep {
 
   static std::string outcome_of(const Digest& digest) {
     const std::string status = status_of(digest);
-    if (status == "interrupted") return "interrupted; this command again repeats it";
+    if (status == "interrupted") {
+      return digest.continues ? "interrupted; this command again continues it"
+                              : "interrupted; this command again repeats it";
+    }
     if (status != "failed") return status;
     return "failed: " + digest.row.value(Json::json_pointer("/error/message"), std::string());
   }

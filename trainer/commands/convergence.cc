@@ -6,10 +6,29 @@
 namespace thinpipe::trainer {
 namespace {
 
+// The trace of the steps before a checkpoint, in its folder.
+constexpr const char* earlier_trace_name = "earlier-trace.json";
+
 std::vector<TracedParameter> traced_parameters(const Model& model) {
   std::vector<TracedParameter> out;
   for (const ParameterInfo& info : parameter_infos(model)) out.push_back({info.name, info.size});
   return out;
+}
+
+std::string earlier_trace(const ConvergeFile& file) {
+  return file.interruption->directory + "/" + earlier_trace_name;
+}
+
+// Returns a recorder for each worker, which knows the steps before the checkpoint.
+std::vector<TraceRecorder> recorders_of(const InProcessTraining& training) {
+  const ConvergeFile& file = training.file;
+  const auto workers = static_cast<std::size_t>(training.config.workers);
+  if (!file.communication_trace || !file.interruption || !file.interruption->resume_after)
+    return std::vector<TraceRecorder>(workers);
+  const CommunicationTrace earlier = load_trace(earlier_trace(file));
+  std::vector<TraceRecorder> recorders;
+  for (std::size_t rank = 0; rank < workers; ++rank) recorders.emplace_back(earlier, rank);
+  return recorders;
 }
 
 }  // namespace
@@ -24,18 +43,19 @@ InProcessTraining read_convergence_file(const std::string& path) {
 bool converge(const InProcessTraining& training, const EventSink& events) {
   const ConvergeFile& file = training.file;
   const TrainingConfig& config = training.config;
-  std::vector<TraceRecorder> recorders(static_cast<std::size_t>(config.workers));
+  std::vector<TraceRecorder> recorders = recorders_of(training);
   CommunicationTrace trace{.world_size = static_cast<int>(config.workers), .configuration = to_json(config)};
   const auto work = [&](int rank, TrainingLoop& loop) {
     loop.measure_error();
     if (file.communication_trace) loop.record_calls(recorders[static_cast<std::size_t>(rank)]);
-    loop.run();
+    const auto stopped_after = loop.run();
     if (rank == 0) trace.parameters = traced_parameters(loop.model());
+    return stopped_after;
   };
-  const auto write_trace = [&] {
+  const auto write_trace = [&](bool stopped) {
     if (!file.communication_trace) return;
     TraceRecorder::finish(recorders, trace);
-    write_atomically(*file.communication_trace, to_json(trace).dump() + "\n");
+    write_atomically(stopped ? earlier_trace(file) : *file.communication_trace, to_json(trace).dump() + "\n");
   };
   return train_in_process(training, events, work, write_trace);
 }

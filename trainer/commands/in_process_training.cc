@@ -16,13 +16,16 @@
 namespace thinpipe::trainer {
 
 bool train_in_process(const InProcessTraining& training, const EventSink& events,
-                      const std::function<void(int rank, TrainingLoop& loop)>& work,
-                      const std::function<void()>& finish) {
+                      const std::function<std::optional<std::int64_t>(int rank, TrainingLoop& loop)>& work,
+                      const std::function<void(bool stopped)>& finish) {
   spdlog::set_default_logger(make_log_to_standard_error(training.file.log_level));
   WorkerStatus worker_status;
   const Heartbeat heartbeat(worker_status, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
+    std::optional<StopRequest> request;
+    const Interruption interruption = interruption_of(training.file.interruption, request);
+    std::optional<std::int64_t> stopped_after;  // rank 0's
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(training.config);
     events(describe_data(training.config, *dataset));
@@ -33,12 +36,18 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
       const EventSink rank_0_only = rank == 0 ? events : [](const Event&) {};
       TrainingLoop loop(training.config, *dataset, std::move(member), {}, rank_0_only,
                         rank == 0 ? &worker_status : nullptr);
+      loop.admit_interruption(interruption);
       loop.start(weights);
-      work(rank, loop);
+      const auto stopped = work(rank, loop);
+      if (rank == 0) stopped_after = stopped;
     };
     run_in_process(static_cast<int>(training.config.workers), training.file.reduction_tree, work_as);
-    finish();
-    events(event::Finished{});
+    finish(stopped_after.has_value());
+    if (stopped_after) {
+      events(event::Interrupted{.iteration = *stopped_after});
+    } else {
+      events(event::Finished{});
+    }
     return true;
   } catch (const std::exception& error) {
     report_failure(events, error);

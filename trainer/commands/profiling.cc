@@ -182,11 +182,11 @@ bool profile(const Profiling& profiling, const EventSink& events) {
                                .log_level = file.log_level,
                                .initial_weights = file.initial_weights},
                       .config = config};
-  return work(worker, events, [&](TrainingLoop& loop) {
+  return work(worker, events, [&](TrainingLoop& loop) -> std::optional<std::int64_t> {
     Sums sums;
     const std::int64_t iterations = measure(loop, sums, file.max_s);
     sums.sum_over(loop.network());
-    if (file.group_options.rank != 0) return;
+    if (file.group_options.rank != 0) return std::nullopt;
     ComputeProfile profile{
         .elapsed = sums.mean_elapsed(), .cpu = sums.mean_cpu(), .variation = sums.variation()};
     profile.device = {{"name", name_of(config.compute.device)},
@@ -196,6 +196,7 @@ bool profile(const Profiling& profiling, const EventSink& events) {
     profile.concurrent_workers = config.workers;
     profile.iterations = iterations;
     write_atomically(file.output, to_json(profile).dump(2) + "\n");
+    return std::nullopt;
   });
 }
 

@@ -52,7 +52,16 @@ void report_failure(const EventSink& events, const std::exception& error) {
   events(event::Failed{.kind = std::string(kind_of(error)), .message = message_of(error)});
 }
 
-bool work(const Worker& worker, const EventSink& events, const std::function<void(TrainingLoop&)>& train) {
+Interruption interruption_of(const std::optional<InterruptionOptions>& options,
+                             std::optional<StopRequest>& request) {
+  if (!options) return {};
+  return {.request = &request.emplace(options->request),
+          .directory = options->directory,
+          .resume_after = options->resume_after};
+}
+
+bool work(const Worker& worker, const EventSink& events,
+          const std::function<std::optional<std::int64_t>(TrainingLoop&)>& train) {
   const auto& [file, config] = worker;
   const int rank = file.group_options.rank;
   spdlog::set_default_logger(make_log_to_standard_error(file.log_level));
@@ -62,6 +71,8 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
   const Heartbeat heartbeat(worker_status, events);
   events(event::Started{.pid = ::getpid(), .libraries = library_versions()});
   try {
+    std::optional<StopRequest> request;
+    const Interruption interruption = interruption_of(file.interruption, request);
     compute_on_one_thread();
     const std::unique_ptr<Dataset> dataset = make_dataset(config);
     spdlog::info("loaded the data set: {} training examples, {} test examples", dataset->train().size(),
@@ -73,6 +84,7 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
                                                        file.group_options);
     TrainingLoop loop(config, *dataset, std::move(network), file.checkpoint.value_or(CheckpointOptions{}),
                       rank_0_only, &worker_status, file.slowdowns);
+    loop.admit_interruption(interruption);
     loop.start(weights);
     if (file.report_iteration_starts) loop.report_starts();
     TimesReport times(events);
@@ -81,14 +93,20 @@ bool work(const Worker& worker, const EventSink& events, const std::function<voi
     spdlog::info("weights, mask and buckets are the same on all workers");
     // Only now, because the communication threads keep the priority with which they were started.
     lower_this_threads_priority();
+    std::optional<std::int64_t> stopped_after;
     try {
-      train(loop);
+      stopped_after = train(loop);
       times.flush();
     } catch (const std::exception& error) {
       times.flush();
       // Reports immediately, because the loop's destructor may wait for an exchange that is stuck.
       report_failure(events, error);
       return false;
+    }
+    if (stopped_after) {
+      spdlog::info("stopped after iteration {}, as requested", *stopped_after);
+      events(event::Interrupted{.iteration = *stopped_after});
+      return true;
     }
     spdlog::info("finished");
     events(event::Finished{.peak_memory_bytes = peak_memory_bytes()});

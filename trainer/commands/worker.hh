@@ -16,11 +16,17 @@ struct Worker {
 // Strict; throws InputError.
 Worker read_worker_file(const std::string& path);
 
-// Calls `train` with the training loop, and logs to standard error. Emits Started, on rank 0 the data set and
-// the loop's events, then Finished or Failed. Returns whether training finished.
+// Calls `train` with the training loop, which returns as TrainingLoop::run() does, and logs to standard error. Emits
+// Started, on rank 0 the data set and the loop's events, then Finished, Interrupted or Failed. Returns false after Failed.
 bool work(
     const Worker& worker, const EventSink& events,
-    const std::function<void(TrainingLoop&)>& train = [](TrainingLoop& loop) { loop.run(); });
+    const std::function<std::optional<std::int64_t>(TrainingLoop&)>& train = [](TrainingLoop& loop) {
+      return loop.run();
+    });
+
+// Returns what a file of a worker asks for; `request` is made if it asks for anything.
+Interruption interruption_of(const std::optional<InterruptionOptions>& options,
+                             std::optional<StopRequest>& request);
 
 // Emits Failed and writes to the log.
 void report_failure(const EventSink& events, const std::exception& error);

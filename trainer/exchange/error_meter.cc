@@ -32,4 +32,12 @@ std::optional<double> ErrorMeter::vnmse() const {
   return total_.mean > 0 ? std::optional(total_.error / total_.mean) : std::nullopt;
 }
 
+torch::Tensor ErrorMeter::saved() const {
+  return torch::tensor({total_.error, total_.mean}, torch::kDouble);
+}
+
+void ErrorMeter::load(const torch::Tensor& saved) {
+  total_ = {.error = saved[0].item<double>(), .mean = saved[1].item<double>()};
+}
+
 }  // namespace thinpipe::trainer

@@ -26,6 +26,10 @@ class ErrorMeter {
   // Returns Σ ‖result - mean‖² / Σ ‖mean‖² over the steps so far; nullopt while all means are zero.
   std::optional<double> vnmse() const;
 
+  // Convert the sums for a checkpoint.
+  torch::Tensor saved() const;
+  void load(const torch::Tensor& saved);
+
  private:
   struct Sums {
     double error = 0;

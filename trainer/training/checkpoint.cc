@@ -39,6 +39,10 @@ void CheckpointFolder::save(std::int64_t iteration, const TensorMap& state) cons
   for (std::size_t i = 0; i + 2 < saved.size(); ++i) std::filesystem::remove(path(saved[i]));
 }
 
+TensorMap CheckpointFolder::load(std::int64_t iteration) const {
+  return load_tensors(path(iteration));
+}
+
 std::optional<CheckpointFolder::Found> CheckpointFolder::load_newest(Collective& collective) const {
   std::vector<std::int64_t> own =
       std::filesystem::is_directory(folder_) ? iterations() : std::vector<std::int64_t>{};
@@ -50,8 +54,7 @@ std::optional<CheckpointFolder::Found> CheckpointFolder::load_newest(Collective&
     collective.all_reduce(lowest_and_highest, Reduction::max);
     const std::int64_t lowest = -lowest_and_highest[0].item<std::int64_t>();
     if (lowest < 0) return std::nullopt;
-    if (lowest == lowest_and_highest[1].item<std::int64_t>())
-      return Found{lowest, load_tensors(path(lowest))};
+    if (lowest == lowest_and_highest[1].item<std::int64_t>()) return Found{lowest, load(lowest)};
     while (!own.empty() && own.back() > lowest) own.pop_back();
   }
 }

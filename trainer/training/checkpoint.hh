@@ -17,6 +17,9 @@ class CheckpointFolder {
   // Writes this worker's file for an iteration and removes all but the two newest of its own.
   void save(std::int64_t iteration, const TensorMap& state) const;
 
+  // Returns this worker's state at that iteration. Throws if its file is missing or damaged.
+  TensorMap load(std::int64_t iteration) const;
+
   // Returns the state of the newest iteration that every worker has; nullopt if there is none. Collective.
   struct Found {
     std::int64_t iteration;

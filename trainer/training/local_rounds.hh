@@ -55,6 +55,9 @@ class LocalRounds {
   // Returns the numbers of a fragment's parameters in the model.
   const std::vector<std::size_t>& parameters_of(std::size_t fragment) const { return numbers_[fragment]; }
 
+  // Returns the largest number of steps by which a worker can be ahead of another.
+  std::int64_t largest_lead() const { return interval_ + overlap_steps_; }
+
   // Returns whether all state can be saved: not while an exchange is in flight that will not be applied, which is the
   // same on every worker. Waits for the exchange in flight.
   bool can_be_saved();

@@ -27,6 +27,7 @@ namespace {
 
 // Steps between two checks that pruned weights are zero.
 constexpr std::int64_t kZeroCheckInterval = 100;
+constexpr const char* kErrorsKey = "loop.errors";
 
 NamedParameters some_of(const NamedParameters& parameters, const std::vector<std::size_t>& numbers) {
   NamedParameters some;
@@ -129,13 +130,15 @@ void TrainingLoop::record_calls(TraceRecorder& recorder) {
 
 void TrainingLoop::measure_error() {
   error_meter_ = std::make_shared<ErrorMeter>(collective_->unmetered());
+  if (earlier_errors_.defined()) error_meter_->load(earlier_errors_);
   for (const auto& exchange : exchanges_) exchange->measure_error(error_meter_);
 }
 
-void TrainingLoop::run() {
+std::optional<std::int64_t> TrainingLoop::run() {
   if (iteration_ == 0) evaluate_now();
   await_begin_();
   while (iteration_ < last_iteration()) {
+    choose_last_iteration();
     prune_if_due();
     step();
     check_mask_if_due();
@@ -143,8 +146,28 @@ void TrainingLoop::run() {
     if (iteration_ % config_.training.evaluate_every_iterations == 0 || iteration_ == last_iteration())
       evaluate_now();
     checkpoint_if_due();
+    if (stop_if_due()) return iteration_;
   }
   report_summary();
+  return std::nullopt;
+}
+
+// Without local steps, no worker ends the next iteration before rank 0 takes part in its exchange.
+void TrainingLoop::choose_last_iteration() {
+  if (interruption_.request == nullptr || collective_->rank() != 0 || !interruption_.request->requested())
+    return;
+  interruption_.request->stop_after(iteration_ + (rounds_ ? rounds_->largest_lead() : 1));
+}
+
+// Decides the same on every worker.
+bool TrainingLoop::stop_if_due() {
+  if (interruption_.request == nullptr || !interruption_.request->is_due(iteration_) ||
+      iteration_ == last_iteration())
+    return false;
+  if ((rounds_ && !rounds_->can_be_saved()) || (recorder_ != nullptr && !recorder_->is_complete()))
+    return false;
+  save_checkpoint(interruption_.directory);
+  return true;
 }
 
 void TrainingLoop::take_steps(std::int64_t count, const std::function<void(const StepTimes&)>& observe) {
@@ -368,6 +391,10 @@ void TrainingLoop::checkpoint_if_due() {
     spdlog::info("iteration {}: no checkpoint, because a round is being lost", iteration_);
     return;
   }
+  save_checkpoint(checkpoint_options_.directory);
+}
+
+void TrainingLoop::save_checkpoint(const std::string& directory) {
   TensorMap state = weights_of(*model_, "model.");
   state["mask"] = mask_->packed();
   state["optimiser"] = optimiser_state(*optimiser_);
@@ -378,14 +405,17 @@ void TrainingLoop::checkpoint_if_due() {
       torch::tensor({train_time_s_, loss_sum_, total_.sent_bytes, pruning_time_s_}, torch::kDouble);
   for (std::size_t i = 0; i < exchanges_.size(); ++i) exchanges_[i]->save(state, exchange_prefix(i));
   if (rounds_) rounds_->save(state, *optimiser_);
-  CheckpointFolder(checkpoint_options_.directory, collective_->rank()).save(iteration_, state);
+  if (error_meter_) state[kErrorsKey] = error_meter_->saved();
+  CheckpointFolder(directory, collective_->rank()).save(iteration_, state);
   spdlog::info("wrote a checkpoint after iteration {}", iteration_);
 }
 
 void TrainingLoop::resume() {
-  if (checkpoint_options_.directory.empty()) return;
-  const auto found =
-      CheckpointFolder(checkpoint_options_.directory, collective_->rank()).load_newest(*collective_);
+  std::optional<CheckpointFolder::Found> found;
+  if (!checkpoint_options_.directory.empty())
+    found = CheckpointFolder(checkpoint_options_.directory, collective_->rank()).load_newest(*collective_);
+  if (const auto after = interruption_.resume_after; !found && after)
+    found = {*after, CheckpointFolder(interruption_.directory, collective_->rank()).load(*after)};
   if (!found) return;
   const TensorMap& state = found->state;
   load_weights(*model_, state, "checkpoint", "model.");
@@ -412,6 +442,7 @@ void TrainingLoop::resume() {
   loss_sum_ = sums[1].item<double>();
   total_.sent_bytes = sums[2].item<double>();
   pruning_time_s_ = sums[3].item<double>();
+  if (state.count(kErrorsKey) > 0) earlier_errors_ = state.at(kErrorsKey);
   spdlog::info("resumed from the checkpoint after iteration {}", iteration_);
   events_(event::Resumed{.iteration = iteration_, .train_time_s = train_time_s_});
 }

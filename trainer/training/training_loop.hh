@@ -14,6 +14,7 @@
 #include "trainer/pruning/schedule.hh"
 #include "trainer/training/checkpoint.hh"
 #include "trainer/training/local_rounds.hh"
+#include "trainer/training/stop_request.hh"
 #include "trainer/training/straggler.hh"
 #include "trainer/training/times_report.hh"
 #include "trainer/training/training_config.hh"
@@ -41,6 +42,13 @@ struct StepTimes {
   std::vector<Durations> ready = {};  // GradientExchange::ready(), by parameter of the model
 };
 
+// How training can stop before its end, with a checkpoint of its own, and from which one it continues.
+struct Interruption {
+  StopRequest* request = nullptr;
+  std::string directory = {};                     // of the checkpoint
+  std::optional<std::int64_t> resume_after = {};  // the iteration of the checkpoint to continue from
+};
+
 class TrainingLoop {
  public:
   // Does not communicate. The loop reports its activity to `worker_status`, if given. `slowdowns` are this
@@ -48,6 +56,10 @@ class TrainingLoop {
   TrainingLoop(const TrainingConfig& config, const Dataset& dataset, std::unique_ptr<Collective> collective,
                CheckpointOptions checkpoints, EventSink events, WorkerStatus* worker_status = nullptr,
                std::vector<Slowdown> slowdowns = {});
+
+  // Lets run() stop early. Call it, on every worker, before start(), which continues from `resume_after` if there is
+  // no later checkpoint.
+  void admit_interruption(Interruption interruption) { interruption_ = std::move(interruption); }
 
   // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
   // the checkpoints' directory has a complete set, training resumes from it. If `initial_weights` is empty,
@@ -72,7 +84,9 @@ class TrainingLoop {
   // run(), on every worker.
   void record_calls(TraceRecorder& recorder);
 
-  void run();
+  // Trains to the end, or until a stop is due (admit_interruption). Returns the iteration after which it stopped, with
+  // a checkpoint; nullopt if it has finished.
+  std::optional<std::int64_t> run();
 
   // Takes `count` steps instead of run(), without checks or pruning, and calls `observe` for each. First
   // evaluates one batch, so that the first step does not pay for an evaluation's one-time costs.
@@ -102,6 +116,9 @@ class TrainingLoop {
   void evaluate_now();
   void check_replicas_if_due();
   void checkpoint_if_due();
+  void save_checkpoint(const std::string& directory);
+  void choose_last_iteration();
+  bool stop_if_due();
   void report_summary();
   void update_weights();
   torch::Tensor compute_gradients(const Batch& batch);
@@ -115,6 +132,7 @@ class TrainingLoop {
   const Dataset& dataset_;
   std::unique_ptr<MeteredCollective> collective_;
   CheckpointOptions checkpoint_options_;
+  Interruption interruption_;
   EventSink events_;
   WorkerStatus* worker_status_;
   torch::Device device_;
@@ -128,6 +146,7 @@ class TrainingLoop {
   std::optional<double> max_step_norm_;  // norm to which the optimiser's gradient is clipped
   Straggler straggler_;
   std::shared_ptr<ErrorMeter> error_meter_;
+  torch::Tensor earlier_errors_;  // ErrorMeter::saved() of the checkpoint, if it has them
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // one, or one per fragment of the model
   std::optional<LocalRounds> rounds_;                         // set if the method has local steps
 

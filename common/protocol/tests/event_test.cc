@@ -66,6 +66,7 @@ const std::vector<Event> examples = {
                    .skipped_steps = 1,
                    .parameters_hash = "00ff"},
     event::Finished{.peak_memory_bytes = 1000000},
+    event::Interrupted{.iteration = 12},
     event::Failed{.kind = "non_finite", .message = "the loss is not finite"},
     event::Pretraining{.iteration = 1, .iterations = 2, .train_loss = 1.5},
     event::Pretrained{.test_accuracy = 0.25, .train_time_s = 1.5},

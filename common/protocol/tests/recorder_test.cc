@@ -56,6 +56,28 @@ TEST(TraceRecorder, KeepsOnceWhatSeveralWorkersDo) {
   EXPECT_EQ(to_json(trace)["workers"], Json::parse("[[[0, 1], [1, 1]], [[1, 1], [0, 1]]]"));
 }
 
+TEST(TraceRecorder, ContinuesATraceAsIfItHadRecordedItsSteps) {
+  const auto record_first = [](std::vector<TraceRecorder>& recorders) {
+    step(recorders[0], gather(1, 2));
+    step(recorders[1], gather(3, 4));
+    recorders[0].end_step();
+    recorders[1].end_step();
+  };
+  const auto record_second = [](std::vector<TraceRecorder>& recorders) {
+    for (TraceRecorder& recorder : recorders) EXPECT_EQ(recorder.lay_out({{.parameters = {0}}}), 0U);
+    step(recorders[0], gather(5, 6));
+    step(recorders[1], gather(1, 2));
+  };
+  std::vector<TraceRecorder> whole(2, recorder_of_one_bucket());
+  record_first(whole);
+  std::vector<TraceRecorder> continued;
+  const CommunicationTrace earlier = finished(whole);
+  for (std::size_t rank = 0; rank < 2; ++rank) continued.emplace_back(earlier, rank);
+  record_second(whole);
+  record_second(continued);
+  EXPECT_EQ(to_json(finished(continued)), to_json(finished(whole)));
+}
+
 TEST(TraceRecorder, TellsLocalStepsFromExchanges) {
   TraceRecorder recorder = recorder_of_one_bucket();
   recorder.end_step();

@@ -87,6 +87,12 @@ std::vector<Json> various_records() {
                          {"resumed_after_iteration", 0},
                          {"lost_train_time_s", 0.5},
                          {"down_time_s", 0.25}}};
+  failed["interruptions"] = {{{"after_iteration", 5},
+                              {"train_time_s", 2.5},
+                              {"started_at", "2025-03-01T12:34:56.789Z"},
+                              {"ended_at", "2025-03-01T12:35:56.789Z"},
+                              {"cpu", "a CPU"}}};
+  failed["checkpoint"] = {{"after_iteration", 5}, {"path", "0123456789abcdef/interrupted"}};
   failed["network_events"] = {{{"at_s", 1.5},
                                {"clock", "train"},
                                {"link", "bottlenecks"},

@@ -167,9 +167,9 @@ class SlurmTest(SlurmSetting):
         self.assertEqual(len(starts), 3, "one of the two was executed twice")
         self.cluster.repair_node(node)
 
-    def test_before_its_time_limit_a_run_is_interrupted_and_then_repeated(self) -> None:
+    def test_before_its_time_limit_a_run_is_interrupted_and_then_continued(self) -> None:
         sweep = sweep_of(sweep={"seed": [1]})
-        sweep["base"]["training"]["epochs"] = 2000
+        sweep["base"]["training"]["epochs"] = 500
         self.write(sweep)
         with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as controller:
@@ -178,11 +178,16 @@ class SlurmTest(SlurmSetting):
             self.cluster.call("scancel", "--signal=TERM", "--batch", job)  # as Slurm does before the limit
             _, errors = controller.communicate(timeout=END_S)
         self.assertEqual(controller.returncode, 1)
-        self.assertIn("interrupted; this command again repeats it", errors)
+        self.assertIn("interrupted; this command again continues it", errors)
         self.assertEqual(list(self.states().values()), ["interrupted"])
-        self.on_slurm("--detach")
+        (interrupted,) = self.records().values()
+        self.on_slurm()
         self.assertEqual(len(self.submitted()), 2)
-        self.thinpipe("cancel", "results")
+        (record,) = self.records().values()
+        self.assertEqual([each["after_iteration"] for each in record["interruptions"]], [interrupted["iterations"]])
+        self.assertGreater(record["iterations"], interrupted["iterations"])
+        self.assertEqual([point["iteration"] for point in record["curve"]],
+                         sorted({point["iteration"] for point in record["curve"]}))
 
     def test_each_run_has_its_own_emulated_network(self) -> None:
         sweep = sweep_of(sweep={"seed": [1, 2, 3, 4]})
@@ -245,7 +250,7 @@ PartitionName=spare Nodes=n[0-3] MaxTime=INFINITE State=UP PriorityTier=1 Preemp
 class PreemptionTest(SlurmSetting):
     configuration = PREEMPTION
 
-    def test_a_preempted_run_is_executed_again(self) -> None:
+    def test_a_preempted_run_continues_from_its_checkpoint(self) -> None:
         sweep = sweep_of(sweep={"seed": [1, 2, 3, 4]})
         sweep["base"]["training"]["epochs"] = 600
         self.write(sweep)
@@ -262,6 +267,8 @@ class PreemptionTest(SlurmSetting):
         self.assertEqual(len(self.submitted()), 1)
         starts = re.findall(r"\[1/1\] .*: starting", "".join(self.logs()))
         self.assertEqual(len(starts), 8, "each run was preempted once")
+        for record in records.values():
+            self.assertEqual(len(record["interruptions"]), 1)
 
 
 if __name__ == "__main__":

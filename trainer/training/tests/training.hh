@@ -35,16 +35,18 @@ struct Result {
   std::vector<Json> starts;                                // of iterations, where they are reported
   std::vector<std::vector<event::WorkerIteration>> times;  // of each rank's iterations
   Json summary;
-  Json resumed;                           // the event, if training resumed from a checkpoint
-  std::vector<torch::Tensor> parameters;  // rank 0's
-  std::int64_t collectives = 0;           // number of rank 0's calls in all steps
+  Json resumed;                               // the event, if training resumed from a checkpoint
+  std::vector<torch::Tensor> parameters;      // rank 0's
+  std::int64_t collectives = 0;               // number of rank 0's calls in all steps
+  std::optional<std::int64_t> stopped_after;  // TrainingLoop::run()
 };
 
 // Returns a worker's training data in place of the data set; null: the data set itself.
 using Replacement = std::function<std::unique_ptr<Dataset>(const Dataset& dataset, int rank)>;
 
 inline Result train(const TrainingConfig& config, const CheckpointOptions& checkpoints = {},
-                    const Replacement& replace = nullptr, bool report_starts = false) {
+                    const Replacement& replace = nullptr, bool report_starts = false,
+                    const Interruption& interruption = {}) {
   compute_on_one_thread();  // like workers: rounding depends on how threads divide a matrix
   const auto dataset = make_dataset(config);
   Result result;
@@ -62,6 +64,7 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
     };
     const std::unique_ptr<Dataset> other = replace ? replace(*dataset, rank) : nullptr;
     TrainingLoop loop(config, other ? *other : *dataset, std::move(member), checkpoints, sink);
+    loop.admit_interruption(interruption);
     loop.start();
     TimesReport times([&](const Event& reported) {
       std::ranges::copy(std::get<event::WorkerTimes>(reported).iterations,
@@ -69,9 +72,10 @@ inline Result train(const TrainingConfig& config, const CheckpointOptions& check
     });
     loop.report_times(times);
     if (report_starts) loop.report_starts();
-    loop.run();
+    const auto stopped_after = loop.run();
     times.flush();
     if (rank != 0) return;
+    result.stopped_after = stopped_after;
     result.collectives = loop.total().collectives;
     for (const auto& parameter : loop.model().parameters()) {
       result.parameters.push_back(parameter.detach().clone());

@@ -2,6 +2,8 @@
 // Whole training runs on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
 #include "trainer/training/training_loop.hh"
 
+#include <csignal>
+#include <fstream>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -139,6 +141,52 @@ TEST_P(EveryMethod, GoesOnFromACheckpointAsIfNothingHadHappened) {
   EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]);
   EXPECT_EQ(resumed.summary["effective_density"], whole.summary["effective_density"]);
   EXPECT_EQ(resumed.collectives, whole.collectives);
+}
+
+// Rank 0 chooses the iteration, for all workers. A request may come in any state of a round.
+TEST_P(EveryMethod, StopsOnRequestAndContinuesAsIfNothingHadHappened) {
+  const TrainingConfig config = configured(3, GetParam().changes);
+  const Result whole = train(config);
+  const TemporaryFolder folder;
+  std::vector<Json> iterations;
+  std::optional<std::int64_t> resume_after;
+  Result part;
+  do {
+    const std::string file = folder.path() / "stop";
+    std::ofstream(file) << std::string(16, '\0');
+    StopRequest request(file);
+    request.request();
+    part = train(config, {}, nullptr, false,
+                 {.request = &request, .directory = folder.path(), .resume_after = resume_after});
+    if (part.stopped_after) {
+      EXPECT_GT(*part.stopped_after, resume_after.value_or(0));
+      EXPECT_TRUE(part.summary.is_null());
+    }
+    resume_after = part.stopped_after;
+    iterations.insert(iterations.end(), part.iterations.begin(), part.iterations.end());
+  } while (resume_after);
+  ASSERT_EQ(iterations.size(), whole.iterations.size());
+  for (std::size_t i = 0; i < iterations.size(); ++i) {
+    for (const char* member : {"iteration", "train_loss", "payload_bytes", "sent_bytes"})
+      EXPECT_EQ(iterations[i][member], whole.iterations[i][member]) << i << ", " << member;
+  }
+  EXPECT_EQ(part.summary["parameters_hash"], whole.summary["parameters_hash"]);
+  EXPECT_EQ(part.summary["effective_density"], whole.summary["effective_density"]);
+}
+
+TEST(TrainingLoop, StopsOnSigterm) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path() / "stop";
+  std::ofstream(file) << std::string(16, '\0');
+  StopRequest request(file);
+  EXPECT_FALSE(request.requested());
+  std::raise(SIGTERM);
+  EXPECT_TRUE(request.requested());
+  EXPECT_FALSE(request.is_due(1000));
+  request.stop_after(7);
+  request.stop_after(9);  // it is decided
+  EXPECT_FALSE(request.is_due(6));
+  EXPECT_TRUE(request.is_due(7));
 }
 
 std::vector<Method> registered_methods() {
