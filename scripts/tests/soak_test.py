@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""That soak.py notices what it looks for, with a made-up program instead of thinpipe."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+SCRIPT = Path(__file__).resolve().parents[1] / "soak.py"
+
+# Completes each run of the experiment that has no record. FAULT, an attribute of the file below, is what it does wrong.
+PROGRAM = """#!/usr/bin/env python3
+import itertools, json, os, subprocess, sys, time
+from pathlib import Path
+fault = FAULT
+arguments = sys.argv[1:]
+if arguments[0] == "report":
+    records = [json.loads(path.read_text()) for path in Path(arguments[1]).glob("*/*/run.json")]
+    print(json.dumps({"runs": records}))
+    sys.exit()
+sweep = json.loads(Path(arguments[1]).read_text())["sweep"]
+results = Path(arguments[arguments.index("--results") + 1]) / "soak"
+for number, values in enumerate(itertools.product(*sweep.values()), 1):
+    label = ", ".join(map(str, values))
+    file = results / label / "run.json"
+    if file.exists() and fault != "twice":
+        continue
+    print(f"01:02:03 [{number}/9] {label}: starting", file=sys.stderr, flush=True)
+    file.parent.mkdir(parents=True, exist_ok=True)
+    time.sleep(0.02)
+    file.with_suffix(".new").write_text(json.dumps({"label": label, "status": "completed"}))
+    file.with_suffix(".new").rename(file)
+if fault == "process":
+    subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+if fault == "file":
+    (Path(os.environ["TMPDIR"]) / "left").touch()
+if fault == "record" and "--retry-failed" in arguments:
+    file.unlink()
+if fault == "status":
+    sys.exit(1)
+"""
+
+
+class SoakTest(unittest.TestCase):
+    def setUp(self) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        self.addCleanup(temporary.cleanup)
+        self.folder = Path(temporary.name)
+
+    def soak(self, fault: str) -> subprocess.CompletedProcess[str]:
+        program = self.folder / "program"
+        program.write_text(PROGRAM.replace("FAULT", repr(fault)), encoding="utf-8")
+        program.chmod(0o755)
+        arguments = ["--seed", "3", "--round", "1", "--program", program, "--folder", self.folder / "soak", "--patience", "1"]
+        return subprocess.run([sys.executable, "-B", SCRIPT, *arguments], capture_output=True, text=True, check=False)
+
+    def assert_violated(self, fault: str, complaint: str) -> None:
+        ended = self.soak(fault)
+        self.assertEqual(ended.returncode, 1, ended.stdout + ended.stderr)
+        self.assertIn(complaint, ended.stderr)
+        self.assertIn("again: scripts/soak.py --seed 3 --round 1", ended.stderr)
+        self.assertTrue((self.folder / "soak" / "round-3-1" / "soak.json").exists(), "the evidence is kept")
+
+    def test_a_program_without_faults_passes(self) -> None:
+        ended = self.soak("")
+        self.assertEqual(ended.returncode, 0, ended.stdout + ended.stderr)
+        self.assertIn("1 rounds", ended.stdout)
+        self.assertFalse((self.folder / "soak").exists())
+
+    def test_a_process_that_stays(self) -> None:
+        self.assert_violated("process", "processes are left")
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit() and b"THINPIPE_SOAK=round-3-1" in self.environment(entry):
+                os.kill(int(entry.name), signal.SIGKILL)
+
+    @staticmethod
+    def environment(process: Path) -> list[bytes]:
+        try:
+            return (process / "environ").read_bytes().split(b"\0")
+        except OSError:
+            return []
+
+    def test_a_file_that_stays(self) -> None:
+        self.assert_violated("file", "temporary files are left")
+
+    def test_a_record_that_vanishes(self) -> None:
+        self.assert_violated("record", "is lost")
+
+    def test_a_run_that_starts_again(self) -> None:
+        self.assert_violated("twice", "started although they were complete")
+
+    def test_a_command_that_fails(self) -> None:
+        self.assert_violated("status", "the undisturbed command ended with 1")
+
+
+if __name__ == "__main__":
+    unittest.main()
