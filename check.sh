@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything, after installing what it needs. Exits with 0 if everything passes.
 #
-#   ./check.sh               format; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
+#   ./check.sh               format; documentation as a site; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
 #                            optimised, and the tests that run them; a fixed number of inputs for each fuzz target
 #   ./check.sh --full        adds: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
 #                            if there is nvcc, Debian's kernel in a virtual machine, the container's image, fuzzing
@@ -31,6 +31,12 @@ mapfile -t sources < <(git ls-files '*.cc' '*.hh')
 clang-format --dry-run -Werror "${sources[@]}"
 mapfile -t scripts < <(git ls-files '*.sh')
 bash -n "${scripts[@]}"
+
+step "documentation as a site"
+scripts/docs_site.sh || {
+  [ $? -eq 77 ] || exit 1
+  skip "the documentation was not built as a site: pip cannot install MkDocs on this machine."
+}
 
 step "unit tests: sanitised build, warnings as errors"
 cmake --preset check --log-level=WARNING

@@ -80,7 +80,7 @@ make_quickstart() {
   records quickstart quickstart --repeat 5
   picture quickstart time_to_accuracy
   picture quickstart speedup
-  table README.md report_block $reference/quickstart
+  table docs/results/quickstart.md report_block $reference/quickstart
 }
 make_bandwidth-by-prune-ratio() {
   records bandwidth-by-prune-ratio

@@ -13,6 +13,7 @@ Pages are checked in parallel, one per CPU, each in its own folder. The rules:
 ```sh         each command runs in a copy of the tree's layout, `run` with --dry-run. Of commands in NOT_EXECUTED, only
               the options are compared with --help. `my.json` is the page's first whole experiment
 ```python f  is saved as the file f, to which experiments and commands of the page may refer
+```cc f      is an excerpt of the source file f
 > `message`   occurs in the sources; … stands for formatted values (troubleshooting.md)
 [text](path), `path/in/the/tree` exist, and so does a linked heading
 """
@@ -165,8 +166,18 @@ def judge_block(judge: Judge, block: Block) -> None:
             compile(block.text, f"{judge.page.name}:{block.line}", "exec")
         except SyntaxError as error:
             judge.blame(block.line, f"is not Python: {error}")
+    elif kind == "cc":
+        judge_excerpt(judge, block)
     elif kind:
-        judge.blame(block.line, f"no rule checks blocks of '{kind}': use json, sh, python or none")
+        judge.blame(block.line, f"no rule checks blocks of '{kind}': use json, sh, python, cc or none")
+
+
+def judge_excerpt(judge: Judge, block: Block) -> None:
+    file = ROOT / block.info.removeprefix("cc").strip()
+    if not file.is_file():
+        judge.blame(block.line, "names no source file: write '```cc PATH'")
+    elif block.text not in file.read_text(encoding="utf-8"):
+        judge.blame(block.line, f"is no excerpt of {file.relative_to(ROOT)}")
 
 
 # Commands

@@ -94,6 +94,14 @@ class BlameTest(unittest.TestCase):
     def test_messages_that_no_source_has(self) -> None:
         self.assert_blamed("> `we never print this`", "quotes a message that is not in the sources: we never print this")
 
+    def test_excerpts(self) -> None:
+        page = "harness/tests/no_such_file.cc"
+        self.assert_blamed(block(f"cc {page}", "int a;"), "names no source file")
+        self.assert_blamed(block("cc", "int a;"), "names no source file")
+        source = "trainer/synchronisers/methods/dense.cc"
+        self.assert_blamed(block(f"cc {source}", "THINPIPE_REGISTER(Nothing)"), f"is no excerpt of {source}")
+        self.assert_blamed(block(f"cc {source}", "struct DenseOptions {"))
+
     def test_other_blocks(self) -> None:
         self.assert_blamed(block("python", "print("), "is not Python")
         self.assert_blamed(block("yaml", "a: b"), "no rule checks blocks of 'yaml'")
