@@ -26,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "cost_table",
         "Tabulate by cap the run time of replays and simulations, and the time that training would take.",
         "  thinpipe run experiments/full-size.json\n"
-        "  python3 plotting/cost_table.py results/full-size --iterations 19532",
+        "  python3 plotting/cost_table.py results/full-size --iterations 19500",
         (BEGIN, END),
         "folder of records with mode replay, simulate or both",
     )

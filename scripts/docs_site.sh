@@ -25,5 +25,5 @@ if ! cmp -s "$requirements" "$folder/requirements.txt"; then
 fi
 export NO_MKDOCS_2_WARNING=1
 if [ "${1:-}" = --serve ]; then exec "$folder/bin/mkdocs" serve; fi
-"$folder/bin/mkdocs" build --strict --quiet
+"$folder/bin/mkdocs" build --strict
 echo "docs_site: build/site/index.html"

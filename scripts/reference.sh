@@ -127,7 +127,7 @@ make_replay-against-live() {
 make_full-size() {
   records full-size
   table docs/results/reproducing-pactrain.md replay_table $reference/full-size
-  table docs/results/reproducing-pactrain.md cost_table $reference/full-size --iterations 19532
+  table docs/results/reproducing-pactrain.md cost_table $reference/full-size --iterations 19500
 }
 make_peers-at-full-size() {
   records peers-at-full-size

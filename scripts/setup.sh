@@ -31,7 +31,7 @@ if [[ "${1:-}" =~ ^(python|check|full)$ ]]; then
 fi
 if [[ "${1:-}" =~ ^(check|full)$ ]]; then
   packages+=(libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev libvalijson-dev clang libclang-rt-14-dev clang-format
-    python3-torchvision python3-pil python3-numpy python3-fastjsonschema python3-venv man-db groff procps chromium)
+    python3-torchvision python3-pil python3-numpy python3-fastjsonschema python3-venv groff-base procps chromium)
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev

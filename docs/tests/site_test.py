@@ -19,7 +19,8 @@ class NavigationTest(unittest.TestCase):
     def test_every_page_is_in_the_navigation_once(self) -> None:
         navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")[2]
         listed = re.findall(r"^ +- .*?([\w/-]+\.md)$", navigation, re.MULTILINE)
-        self.assertEqual(len(listed), len(navigation.rstrip().splitlines()) - 5, "a line has no page, or not five parts")
+        lines = [line for line in navigation.splitlines() if line and not line.endswith(":")]
+        self.assertEqual(len(listed), len(lines), "a line of the navigation has no page")
         own = sorted(each for each in listed if not each.startswith(hooks.PREFIX))
         self.assertEqual(own, sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md")))
 
