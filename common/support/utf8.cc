@@ -54,6 +54,12 @@ std::string shown(std::string_view character) {
 
 }  // namespace
 
+std::string_view first_characters(std::string_view text, std::size_t n) {
+  std::size_t end = 0;
+  for (; n > 0 && end < text.size(); --n) end += std::max<std::size_t>(1, character_length(text.substr(end)));
+  return text.substr(0, end);
+}
+
 std::string printable(std::string_view text) {
   std::string out;
   while (!text.empty()) {

@@ -16,6 +16,7 @@
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
 #include "harness/records/record_view.hh"
+#include "harness/terminal/sparkline.hh"
 
 namespace thinpipe {
 namespace {
@@ -23,6 +24,7 @@ namespace {
 constexpr std::chrono::milliseconds redraw_period{100};
 constexpr std::chrono::seconds log_period{10};
 constexpr std::chrono::seconds write_period{2};
+constexpr std::size_t curve_columns = 16;
 constexpr double smoothing = 0.1;  // weight of the newest iteration in the shown iteration time
 
 std::size_t terminal_columns() {
@@ -54,7 +56,8 @@ void Progress::begin(std::size_t index, const std::string& label, std::int64_t i
   label_ = label;
   planned_iterations_ = iterations;
   iteration_ = epoch_ = 0;
-  accuracy_ = link_use_ = -1;
+  accuracies_.clear();
+  link_use_ = -1;
   iteration_time_s_ = 0;
   stage_ = stage;
   shown_at_ = Clock::now();
@@ -76,7 +79,7 @@ void Progress::on_event(const event::ReplayedIteration& iteration) {
 
 void Progress::on_event(const event::Evaluation& evaluation) {
   if (iteration_ == 0) trained_since_ = Clock::now();
-  accuracy_ = evaluation.test_accuracy.value_or(accuracy_);
+  if (evaluation.test_accuracy) accuracies_.push_back(*evaluation.test_accuracy);
 }
 
 void Progress::on_event(const event::Iteration& iteration) {
@@ -140,7 +143,7 @@ std::string Progress::status() const {
   std::string out = is_planned
                         ? fmt::format("epoch {}, iteration {}/{}", epoch_, iteration_, planned_iterations_)
                         : fmt::format("iteration {}", iteration_);
-  if (accuracy_ >= 0) out += fmt::format(", accuracy {:.3f}", accuracy_);
+  if (!accuracies_.empty()) out += fmt::format(", accuracy {:.3f}", accuracies_.back());
   out += fmt::format(", {:.0f} ms/iteration", 1000 * iteration_time_s_);
   if (link_use_ >= 0) out += fmt::format(", link {:.0f} %", 100 * link_use_);
   if (!is_planned) return out;
@@ -150,9 +153,10 @@ std::string Progress::status() const {
 }
 
 void Progress::draw() {
-  const std::string line = printable(prefix() + status());
+  const std::string curve = accuracies_.size() > 1 ? sparkline(accuracies_, curve_columns) + ' ' : "";
+  const std::string line = printable(prefix() + curve + status());
   erase();
-  print_stderr("{}", line.substr(0, terminal_columns() - 1));
+  print_stderr("{}", first_characters(line, terminal_columns() - 1));
   line_shown_ = true;
 }
 

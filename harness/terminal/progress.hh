@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <string>
+#include <vector>
 
 #include "common/protocol/event.hh"
 #include "harness/records/record_data.hh"
@@ -63,10 +64,10 @@ class Progress {
   std::int64_t planned_iterations_ = 0;
   std::int64_t iteration_ = 0;
   std::int64_t epoch_ = 0;
-  double accuracy_ = -1;         // below 0: not evaluated yet
-  double iteration_time_s_ = 0;  // smoothed
-  double link_use_ = -1;         // below 0: no capped link
-  std::string stage_;            // shown before the first iteration
+  std::vector<double> accuracies_;  // of the evaluations so far
+  double iteration_time_s_ = 0;     // smoothed
+  double link_use_ = -1;            // below 0: no capped link
+  std::string stage_;               // shown before the first iteration
   Clock::time_point trained_since_;
   Clock::time_point shown_at_;
   std::filesystem::path file_;  // empty: none

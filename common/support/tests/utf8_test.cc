@@ -45,5 +45,13 @@ TEST(Printable, ShowsWhatATerminalWouldObey) {
   EXPECT_EQ(printable("caf\xe9"), "caf\\xe9");
 }
 
+TEST(FirstCharacters, NeverCutOneInTheMiddle) {
+  EXPECT_EQ(first_characters("a▂é", 0), "");
+  EXPECT_EQ(first_characters("a▂é", 2), "a▂");
+  EXPECT_EQ(first_characters("a▂é", 3), "a▂é");
+  EXPECT_EQ(first_characters("a▂é", 4), "a▂é");
+  EXPECT_EQ(first_characters("\xe2\x96z", 2), "\xe2\x96");
+}
+
 }  // namespace
 }  // namespace thinpipe
