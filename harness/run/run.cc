@@ -70,8 +70,8 @@ class RunInProgress {
     fs::remove_all(inputs_.checkpoints());
     fs::remove(inputs_.begin_file());
     fs::remove(inputs_.stop_file());
-    if (outcome.saved_after) {
-      keep_interrupted(folder_, *outcome.saved_after, written);
+    if (outcome.saved_after && keep_checkpoint(*outcome.saved_after, written)) {
+      log_->info("keeps the checkpoint after iteration {}", *outcome.saved_after);
     } else if (earlier_ && outcome.status == Outcome::Status::interrupted) {
       return earlier_
           ->record;  // stopped without another checkpoint: the next start continues from the same one
@@ -90,6 +90,17 @@ class RunInProgress {
     if (run_.mode == Mode::converge) return true;
     return run_.mode == Mode::live && !run_.trainer && !run_.runs_command() && !schedules_anything() &&
            context_.capture.links.empty();
+  }
+
+  // Returns false if the measurements that belong to the checkpoint cannot be kept: the disk may be full.
+  bool keep_checkpoint(std::int64_t after_iteration, Record& written) const {
+    try {
+      keep_interrupted(folder_, after_iteration, written);
+      return true;
+    } catch (const std::exception& error) {
+      log_note(fmt::format("cannot keep the checkpoint: {}", error.what()));
+      return false;
+    }
   }
 
   // The number of files of a checkpoint.

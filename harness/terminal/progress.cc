@@ -55,7 +55,7 @@ void Progress::begin(std::size_t index, const std::string& label, std::int64_t i
   index_ = index;
   label_ = label;
   planned_iterations_ = iterations;
-  iteration_ = epoch_ = 0;
+  iteration_ = epoch_ = trained_before_ = 0;
   accuracies_.clear();
   link_use_ = -1;
   iteration_time_s_ = 0;
@@ -83,6 +83,10 @@ void Progress::on_event(const event::Evaluation& evaluation) {
 }
 
 void Progress::on_event(const event::Iteration& iteration) {
+  if (iteration_ == 0 && iteration.iteration > 1) {  // the run continues from a checkpoint
+    trained_since_ = Clock::now();
+    trained_before_ = iteration.iteration - 1;
+  }
   iteration_ = iteration.iteration;
   epoch_ = static_cast<std::int64_t>(iteration.epoch);
   if (!iteration.times) return;
@@ -149,7 +153,8 @@ std::string Progress::status() const {
   if (!is_planned) return out;
   const std::chrono::duration<double> elapsed = Clock::now() - trained_since_;
   const auto remaining = static_cast<double>(std::max<std::int64_t>(0, planned_iterations_ - iteration_));
-  return out + ", ETA " + format_duration(elapsed.count() * remaining / static_cast<double>(iteration_));
+  const auto trained = static_cast<double>(std::max<std::int64_t>(1, iteration_ - trained_before_));
+  return out + ", ETA " + format_duration(elapsed.count() * remaining / trained);
 }
 
 void Progress::draw() {

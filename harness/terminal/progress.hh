@@ -63,6 +63,7 @@ class Progress {
   std::string label_;
   std::int64_t planned_iterations_ = 0;
   std::int64_t iteration_ = 0;
+  std::int64_t trained_before_ = 0;  // iterations of an earlier part of the run
   std::int64_t epoch_ = 0;
   std::vector<double> accuracies_;  // of the evaluations so far
   double iteration_time_s_ = 0;     // smoothed

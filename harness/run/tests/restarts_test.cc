@@ -58,5 +58,19 @@ TEST(Restarts, WhatIsDoneAgainStaysInTheTrainTime) {
   EXPECT_EQ(recorded.at(1).lost_train_time_s, 2.0);
 }
 
+// The lost time of the earlier part is in its train times.
+TEST(Restarts, CountThoseOfAnEarlierPart) {
+  Restarts restarts(read_policy({{"action", "restart"}, {"at_most", 2}}));
+  restarts.take_over({{.after_iteration = 10, .resumed_after_iteration = 6, .lost_train_time_s = 4}});
+  EXPECT_DOUBLE_EQ(restarts.lost_train_time_s(), 4);
+  EXPECT_FALSE(restarts.awaits_resumption());
+  EXPECT_TRUE(restarts.follow(failed("crash")));
+  restarts.begin(*failed("crash").failure, 20, 30, 0);
+  restarts.resume(15, 20, 1);
+  EXPECT_DOUBLE_EQ(restarts.lost_train_time_s(), 10);
+  EXPECT_FALSE(restarts.follow(failed("crash")));
+  EXPECT_EQ(restarts.recorded().size(), 2U);
+}
+
 }  // namespace
 }  // namespace thinpipe

@@ -26,7 +26,7 @@ Json base_of(const Json& more) {
       {"dataset", {{"name", "synthetic"}, {"train_examples", 4096}}},
       {"synchroniser", {{"name", "topk"}, {"ratio", 0.1}}},
       {"training", {{"epochs", 20}, {"batch_size_per_worker", 16}, {"evaluate_every_iterations", 128}}}};
-  base.update(more, true);
+  base.update(more);
   return base;
 }
 
@@ -160,7 +160,7 @@ TEST_P(InterruptedConvergence, LeavesTheTraceOfOneRun) {
 INSTANTIATE_TEST_SUITE_P(Methods, InterruptedConvergence,
                          testing::Values(Json{{"name", "topk"}, {"ratio", 0.1}}, Json{{"name", "fp16"}},
                                          Json{{"name", "streaming_diloco"},
-                                              {"ratio", nullptr},
+
                                               {"local_steps", 16},
                                               {"fragments", 2},
                                               {"overlap_steps", 3}}),
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(Methods, InterruptedConvergence,
                          });
 
 TEST(InterruptedRun, FreshStartsFromTheBeginning) {
-  const Interrupted run({{"topology", "loopback"}});
+  const Interrupted run(Json{{"topology", "loopback"}});
   run.stop(SIGTERM);
   ASSERT_TRUE(run.program.record("base").contains("checkpoint"));
   auto fresh = run.arguments;
@@ -180,7 +180,7 @@ TEST(InterruptedRun, FreshStartsFromTheBeginning) {
 }
 
 TEST(InterruptedRun, WithoutItsCheckpointItStartsFromTheBeginning) {
-  const Interrupted run({{"topology", "loopback"}});
+  const Interrupted run(Json{{"topology", "loopback"}});
   run.stop(SIGTERM);
   fs::remove_all(run.file("interrupted"));
   const auto ended = run.program.run(run.arguments);
