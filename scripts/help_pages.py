@@ -192,16 +192,15 @@ def options_page(programs: Path) -> str:
         "|---|---|---|",
     ]
     for name, member in members.items():
-        if "properties" in member or name in KINDS:
+        if options_of(member) or name in KINDS:
             shown = f"[`{name}`](#{name})"
         else:
             shown = code(name)
         lines.append(f"| {shown} | {default_of(member)} | {in_markdown(member['description'])} |")
     for name, member in members.items():
-        options = member.get("properties") or member.get("items", {}).get("properties")
         if name in KINDS:
             lines += kind_section(programs, name, member)
-        elif options:
+        elif options := options_of(member):
             lines += ["", f"## {name}", "", in_markdown(sentence(member["description"])), ""]
             lines += ["| key | default | meaning |", "|---|---|---|"]
             lines += [
@@ -209,6 +208,11 @@ def options_page(programs: Path) -> str:
                 for key, option in options.items()
             ]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def options_of(member: dict) -> dict:
+    """Returns the options of an object, or of each in a list, by their keys; empty if there are none."""
+    return member.get("properties") or member.get("items", {}).get("properties", {})
 
 
 def kind_section(programs: Path, name: str, member: dict) -> list[str]:
