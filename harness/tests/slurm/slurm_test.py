@@ -258,7 +258,9 @@ class PreemptionTest(SlurmSetting):
                               env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True) as controller:
             iterations = self.folder / "results/sweep"
-            wait_for(lambda: len(list(iterations.glob("*/iterations.jsonl"))) == 4, END_S)
+            # A run that has not begun to train has no checkpoint yet.
+            wait_for(lambda: sum(len(file.read_text().splitlines()) > 20
+                                 for file in iterations.glob("*/iterations.jsonl")) == 4, END_S)
             self.cluster.call("srun", "--partition=urgent", "--nodes=4", "--exclusive", "true")
             output, _ = controller.communicate(timeout=2 * END_S)
         self.assertEqual(controller.returncode, 0, output)
