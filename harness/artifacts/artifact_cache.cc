@@ -19,6 +19,11 @@ void remove_leftovers(const fs::path& folder, const std::string& name) {
 
 }  // namespace
 
+std::optional<fs::path> ArtifactCache::missing(const std::string& file) const {
+  fs::path path = folder_ / file;
+  return fresh_ || !fs::exists(path) ? std::optional(std::move(path)) : std::nullopt;
+}
+
 std::variant<Json, Outcome> ArtifactCache::get_or_build(const std::string& name, Progress& progress,
                                                         const Find& find, const Build& build) {
   const std::optional<Json> before = find();

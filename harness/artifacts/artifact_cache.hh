@@ -25,6 +25,9 @@ class ArtifactCache {
 
   const std::filesystem::path& folder() const { return folder_; }
 
+  // Returns the file with this name in the folder if it would be built, because it is not there or to be built again.
+  std::optional<std::filesystem::path> missing(const std::string& file) const;
+
   // Returns the artifact `name`, or the outcome of a build that did not complete. find() returns the
   // artifact in the folder, nullopt if there is none; build() builds it. Waits while another controller
   // builds it.

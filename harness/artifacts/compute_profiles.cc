@@ -83,6 +83,13 @@ std::vector<WorkerCommand> measuring(const Run& run, const netem::Network& netwo
 
 }  // namespace
 
+std::optional<fs::path> ComputeProfiles::missing(const Run& run) const {
+  if (!run.is_replay()) return std::nullopt;
+  const std::optional<Device> device = device_of(run);
+  if (run.profile && !device) return std::nullopt;
+  return profiles_.missing(content_hash(decisive_for(run, device).dump()) + ".json");
+}
+
 std::variant<Json, Outcome> ComputeProfiles::get_or_build(const Run& run,
                                                           const std::optional<std::string>& initial_weights,
                                                           Executor& executor, Progress& progress,

@@ -25,6 +25,9 @@ class ComputeProfiles {
   std::variant<Json, Outcome> get_or_build(const Run& run, const std::optional<std::string>& initial_weights,
                                            Executor& executor, Progress& progress, const TimeLimits& limits);
 
+  // Returns the file that get_or_build() would have to make; nullopt if it is there or given, or the run needs none.
+  std::optional<std::filesystem::path> missing(const Run& run) const;
+
  private:
   ArtifactCache profiles_;
   netem::IdleCores idle_cores_;

@@ -30,7 +30,30 @@ SharedWeights shared_weights(const Json& made, const fs::path& weights, const fs
           .train_time_s = member<double>(made, "train_time_s")};
 }
 
+// Returns the settings that determine the weights of a run with pre-training.
+Json pretraining_of(const Run& run) {
+  const Json& training_config = run.training->config;
+  const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
+  Json decisive;
+  if (!file.is_null()) {
+    decisive["weights"] = content_hash_of_file(file.get<std::string>());
+    decisive["head"] = training_config.at("weights").at("head");
+  }
+  const Json of_run = decisive_part(run);
+  for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = of_run.at(key);
+  return decisive;
+}
+
+bool has_pretraining(const Run& run) {
+  return !run.runs_command() && run.training->config.at("pretraining").at("iterations") != 0;
+}
+
 }  // namespace
+
+std::optional<fs::path> InitialWeights::missing(const Run& run) const {
+  if (!has_pretraining(run)) return std::nullopt;
+  return weights_.missing(content_hash(pretraining_of(run).dump()) + ".pt");
+}
 
 std::variant<std::optional<SharedWeights>, Outcome> InitialWeights::get_or_build(const Run& run,
                                                                                  Executor& executor,
@@ -38,18 +61,13 @@ std::variant<std::optional<SharedWeights>, Outcome> InitialWeights::get_or_build
                                                                                  const TimeLimits& limits) {
   if (run.runs_command()) return std::nullopt;
   const Json& training_config = run.training->config;
-  const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
-  Json decisive;
-  if (!file.is_null()) decisive["weights"] = content_hash_of_file(file.get<std::string>());
-  if (training_config.at("pretraining").at("iterations") == 0) {
+  if (!has_pretraining(run)) {
+    const Json file = training_config.value(Json::json_pointer("/weights/file"), Json(nullptr));
     if (file.is_null()) return std::nullopt;
     const std::string path = fs::absolute(file.get<std::string>());
-    return SharedWeights{.file = path,
-                         .about = {.path = path, .hash = decisive["weights"].get<std::string>()}};
+    return SharedWeights{.file = path, .about = {.path = path, .hash = content_hash_of_file(path)}};
   }
-  if (!file.is_null()) decisive["head"] = training_config.at("weights").at("head");
-  const Json of_run = decisive_part(run);
-  for (const char* key : {"model", "dataset", "pretraining", "seed"}) decisive[key] = of_run.at(key);
+  const Json decisive = pretraining_of(run);
   const std::string name = content_hash(decisive.dump());
   const fs::path& folder = weights_.folder();
   const fs::path weights = fs::absolute(folder / (name + ".pt"));

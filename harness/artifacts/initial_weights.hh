@@ -34,6 +34,10 @@ class InitialWeights {
                                                                    Progress& progress,
                                                                    const TimeLimits& limits);
 
+  // Returns the file for which get_or_build() would have to train; nullopt if there are such weights, or the run has
+  // no pre-training.
+  std::optional<std::filesystem::path> missing(const Run& run) const;
+
  private:
   ArtifactCache weights_;
 };

@@ -133,6 +133,12 @@ MachineFile measure(const Run& run, Measurement& measurement) {
 
 }  // namespace
 
+std::optional<fs::path> MeasuredMachines::missing(const Run& run) const {
+  if (!run.machine || run.machine->costs == free_communication || run.machine->reads_file())
+    return std::nullopt;
+  return machines_.missing(content_hash(decisive_for(run).dump()) + ".json");
+}
+
 std::variant<SharedMachine, Outcome> MeasuredMachines::get_or_build(const Run& run, Executor& executor,
                                                                     Progress& progress,
                                                                     const TimeLimits& limits) {

@@ -33,6 +33,10 @@ class MeasuredMachines {
   std::variant<SharedMachine, Outcome> get_or_build(const Run& run, Executor& executor, Progress& progress,
                                                     const TimeLimits& limits);
 
+  // Returns the file that get_or_build() would have to measure; nullopt if it is there or given, or the run has no
+  // machine.
+  std::optional<std::filesystem::path> missing(const Run& run) const;
+
  private:
   ArtifactCache machines_;
 };

@@ -16,17 +16,22 @@ namespace {
 
 int cancel(const std::string& results) {
   const Slurm slurm;
-  std::size_t tasks_cancelled = 0;
+  std::size_t runs_cancelled = 0;
   for (const std::filesystem::path& experiment : experiment_folders(results)) {
+    const std::vector<Submission> submissions = read_submissions(experiment);
+    std::set<std::string> preparing;
+    for (const Submission& submission : submissions) {
+      if (!submission.prepares.empty()) preparing.insert(submission.job_name);
+    }
     std::set<std::string> live;
-    for (const SlurmTask& task : slurm.tasks(job_names(read_submissions(experiment)))) {
+    for (const SlurmTask& task : slurm.tasks(job_names(submissions))) {
       if (!is_live(task)) continue;
       live.insert(task.job_name);
-      ++tasks_cancelled;
+      if (!preparing.contains(task.job_name)) ++runs_cancelled;
     }
     slurm.cancel({live.begin(), live.end()});
   }
-  fmt::print("{} runs cancelled\n", tasks_cancelled);
+  fmt::print("{} runs cancelled\n", runs_cancelled);
   return 0;
 }
 

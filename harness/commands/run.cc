@@ -2,6 +2,7 @@
 // thinpipe run: executes an experiment's runs, writes their records and prints a table that compares them.
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <optional>
 
@@ -32,6 +33,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+const std::map<std::string, Preparation> preparations = {{"weights", Preparation::weights},
+                                                         {"measurements", Preparation::measurements}};
 constexpr double max_limit_s = 365.0 * 24 * 3600;
 
 struct RunOptions {
@@ -42,7 +45,8 @@ struct RunOptions {
   std::string profiling_time = "30 s";
   std::string log_level = "info";
   int jobs = 1;
-  std::string run_id;  // empty: all
+  std::string run_id;   // empty: all
+  std::string prepare;  // empty: executes the runs
   SlurmChoice slurm;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;
@@ -143,27 +147,32 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);
   if (!options.run_id.empty()) runs = with_id(runs, options.run_id);
   options.slurm.is_chosen() ? require_final_ids(runs) : require_all_here(runs);
-  const SweepOptions sweep{.experiment = experiment.name,
-                           .results = results,
-                           .repeat = options.repeat,
-                           .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
-                                      .silence = parse_limit("--hang-timeout", options.hang_timeout),
-                                      .profiling = parse_limit("--profiling-time", options.profiling_time)},
-                           .idle_cores = options.idle_cores,
-                           .link_samples_per_s = options.link_samples_per_s,
-                           .capture = options.capture.options(),
-                           .connections = !options.no_connections,
-                           .worker_times = !options.no_worker_times,
-                           .tensorboard = options.tensorboard,
-                           .log_level = options.log_level,
-                           .command_line = arguments};
+  const SweepOptions sweep{
+      .experiment = experiment.name,
+      .results = results,
+      .repeat = options.repeat,
+      // One run of several keeps what they share.
+      .fresh_artifacts = options.repeat.all && (options.run_id.empty() || !options.prepare.empty()),
+      .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
+                 .silence = parse_limit("--hang-timeout", options.hang_timeout),
+                 .profiling = parse_limit("--profiling-time", options.profiling_time)},
+      .idle_cores = options.idle_cores,
+      .link_samples_per_s = options.link_samples_per_s,
+      .capture = options.capture.options(),
+      .connections = !options.no_connections,
+      .worker_times = !options.no_worker_times,
+      .tensorboard = options.tensorboard,
+      .log_level = options.log_level,
+      .command_line = arguments};
   check_captures(runs, sweep.capture);
   if (options.dry_run) {
     const CostOf unknown = [](const Run&) { return std::nullopt; };
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
     return 0;
   }
-  KeptRuns kept = find_kept(runs, results, sweep.repeat, early ? early->stop() : DigestsById{});
+  KeptRuns kept = options.prepare.empty()
+                      ? find_kept(runs, results, sweep.repeat, early ? early->stop() : DigestsById{})
+                      : KeptRuns(runs.size());
   if (options.slurm.is_chosen()) {
     if (options.jobs > 1)
       throw InputError(
@@ -191,6 +200,8 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   }
   if (!stop) stop.emplace();
   read_network_threads();  // for the first time, before children are started
+  if (!options.prepare.empty())
+    return prepare_runs(runs, preparations.at(options.prepare), sweep, trainer, *stop) ? 0 : 1;
   return finish(run_sweep(runs, std::move(kept), sweep, trainer, *stop));
 }
 
@@ -251,6 +262,12 @@ void add_run(CLI::App& program, Invocation& invocation) {
   command
       .add_option("--run", options->run_id, "Execute only the run with this id, of those that the plan lists")
       ->type_name("ID");
+  command
+      .add_option(
+          "--prepare", options->prepare,
+          "Execute nothing, but make what the runs share: their initial weights, or also their compute profiles "
+          "and costs of communication (measurements); tasks of Slurm do so before those of the runs")
+      ->check(CLI::IsMember({"weights", "measurements"}));
   options->slurm.add_to(command);
   command.add_flag("--fresh", options->repeat.all, "Repeat all runs");
   command.add_flag("--retry-failed", options->repeat.failed, "Repeat failed runs");

@@ -27,9 +27,9 @@ class Sweep {
         options_(options),
         stop_(stop),
         executor_(trainer.path(), stop),
-        weights_(options.results / "initial-weights", options.repeat.all, stop),
-        profiles_(options.results / "compute-profiles", options.repeat.all, options.idle_cores, stop),
-        machines_(options.results / "machines", options.repeat.all, stop),
+        weights_(options.results / "initial-weights", options.fresh_artifacts, stop),
+        profiles_(options.results / "compute-profiles", options.fresh_artifacts, options.idle_cores, stop),
+        machines_(options.results / "machines", options.fresh_artifacts, stop),
         progress_(runs.size()) {
     if (options.tensorboard.empty()) return;
     EventFilePaths paths;
@@ -59,7 +59,32 @@ class Sweep {
     return result;
   }
 
+  bool prepare(Preparation preparation) {
+    bool all_well = true;
+    for (std::size_t i = 0; i < runs_.size() && !interrupted(); ++i) {
+      progress_.begin(i, runs_[i].label, 0, "preparing");
+      const Outcome outcome = prepare(runs_[i], preparation);
+      all_well = all_well && outcome.status == Outcome::Status::completed;
+      if (outcome.failure) log_note(i, "failed: " + outcome.failure->message);
+    }
+    return all_well && !interrupted();
+  }
+
  private:
+  Outcome prepare(const Run& run, Preparation preparation) {
+    const auto weights = weights_.get_or_build(run, executor_, progress_, options_.limits);
+    if (const auto* const failed = std::get_if<Outcome>(&weights)) return *failed;
+    if (preparation == Preparation::weights || !run.is_replay()) return {};
+    const auto& shared = std::get<std::optional<SharedWeights>>(weights);
+    const auto profile = profiles_.get_or_build(run, shared ? std::optional(shared->file) : std::nullopt,
+                                                executor_, progress_, options_.limits);
+    if (const auto* const failed = std::get_if<Outcome>(&profile)) return *failed;
+    if (!run.machine) return {};
+    const auto machine = machines_.get_or_build(run, executor_, progress_, options_.limits);
+    const auto* const failed = std::get_if<Outcome>(&machine);
+    return failed != nullptr ? *failed : Outcome{};
+  }
+
   struct Held {
     std::size_t index;
     std::string record;  // its hash, from before the lock was tried
@@ -196,6 +221,22 @@ SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOp
     if (!kept[i] && runs[i].needs_network) netem::check_kernel(runs[i].setting->topology, runs[i].schedule);
   }
   return Sweep(runs, std::move(kept), options, trainer, stop).run();
+}
+
+MissingFiles missing_files(const Run& run, const SweepOptions& options, StopSignals& stop) {
+  const bool fresh = options.fresh_artifacts;
+  MissingFiles out;
+  out.weights = InitialWeights(options.results / "initial-weights", fresh, stop).missing(run);
+  const ComputeProfiles profiles(options.results / "compute-profiles", fresh, options.idle_cores, stop);
+  if (const auto profile = profiles.missing(run)) out.measurements.push_back(*profile);
+  const MeasuredMachines machines(options.results / "machines", fresh, stop);
+  if (const auto machine = machines.missing(run)) out.measurements.push_back(*machine);
+  return out;
+}
+
+bool prepare_runs(const std::vector<Run>& runs, Preparation preparation, const SweepOptions& options,
+                  const TrainerProgram& trainer, StopSignals& stop) {
+  return Sweep(runs, KeptRuns(runs.size()), options, trainer, stop).prepare(preparation);
 }
 
 }  // namespace thinpipe

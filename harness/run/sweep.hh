@@ -23,6 +23,7 @@ struct SweepOptions {
   std::string experiment;
   std::filesystem::path results;  // the experiment's own folder
   Repeat repeat;
+  bool fresh_artifacts = false;  // whether to make again, once, what several runs share
   TimeLimits limits;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;  // 0: no time series of the links
@@ -34,6 +35,12 @@ struct SweepOptions {
   std::vector<std::string> command_line;
 };
 
+// What several runs share, and one task can make before they are executed.
+enum class Preparation {
+  weights,       // the initial weights
+  measurements,  // the weights, the compute profile and the costs of communication
+};
+
 struct SweepResult {
   std::vector<Digest> digests;  // in the order of the runs; without those that an interruption skipped
   bool all_well = true;         // every run is completed
@@ -42,5 +49,17 @@ struct SweepResult {
 // Executes the runs, except those that are kept (find_kept).
 SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& options,
                       const TrainerProgram& trainer, StopSignals& stop);
+
+// The files that a run's execution would begin by making, and that other runs may need, too.
+struct MissingFiles {
+  std::optional<std::filesystem::path> weights;
+  std::vector<std::filesystem::path> measurements;
+};
+MissingFiles missing_files(const Run& run, const SweepOptions& options, StopSignals& stop);
+
+// Makes what the runs share, unless it is there already, without executing them. Returns false if that failed or was
+// interrupted, with a message on standard error.
+bool prepare_runs(const std::vector<Run>& runs, Preparation preparation, const SweepOptions& options,
+                  const TrainerProgram& trainer, StopSignals& stop);
 
 }  // namespace thinpipe

@@ -26,7 +26,9 @@ std::string quoted_for_shell(const std::string& word) {
 
 std::string batch_script(const Submission& submission, const std::vector<std::string>& command,
                          const TaskNeeds& needs) {
-  std::string out = "#!/bin/bash\n# Each task of this array executes one run.\n";
+  std::string out = submission.prepares.empty()
+                        ? "#!/bin/bash\n# Each task of this array executes one run.\n"
+                        : "#!/bin/bash\n# Each task of this array makes what several runs need.\n";
   const auto option = [&out](const std::string& text) { out += "#SBATCH --" + text + "\n"; };
   option("job-name=" + submission.job_name);
   option(fmt::format("array=0-{}", submission.runs.size() - 1));
@@ -40,6 +42,7 @@ std::string batch_script(const Submission& submission, const std::vector<std::st
   for (const SubmittedRun& run : submission.runs) out += fmt::format("  {}\n", run.id);
   out += ")\nexec";
   for (const std::string& word : command) out.append(" ").append(quoted_for_shell(word));
+  if (!submission.prepares.empty()) out.append(" --prepare ").append(submission.prepares);
   return out + " --run \"${runs[$SLURM_ARRAY_TASK_ID]}\"\n";
 }
 

@@ -102,14 +102,73 @@ class SlurmSweep {
     if (first.empty() && second.empty()) return;
     const auto size = static_cast<std::size_t>(slurm_.max_array_size());
     const bool has_traces = std::ranges::any_of(first, [&](std::size_t i) { return runs_[i].leaves_trace; });
-    for (const std::string& job : submit_arrays(first, size, {})) {
-      if (has_traces) convergence_jobs.insert(job);
+    std::vector<MissingFiles> missing(runs_.size());
+    for (const std::vector<std::size_t>* const chosen : {&first, &second}) {
+      for (const std::size_t i : *chosen) missing[i] = missing_files(runs_[i], sweep_, stop_);
     }
-    std::vector<std::string> dependency;
-    if (!convergence_jobs.empty())
-      dependency.push_back(fmt::format("--dependency=afterany:{}", fmt::join(convergence_jobs, ":")));
-    submit_arrays(second, size, dependency);
+    const Preparing preparing = submit_preparation(missing, size);
+    const auto [without_weights, end] =
+        std::ranges::stable_partition(first, [&](std::size_t i) { return !missing[i].weights; });
+    const std::vector<std::size_t> waiting(without_weights, end);
+    first.erase(without_weights, end);
+    const auto submit_first = [&](const std::vector<std::size_t>& chosen,
+                                  const std::set<std::string>& before) {
+      for (const std::string& job : submit_arrays(chosen, size, after(before))) {
+        if (has_traces) convergence_jobs.insert(job);
+      }
+    };
+    submit_first(first, {});
+    submit_first(waiting, preparing.weights);
+    convergence_jobs.insert(preparing.all.begin(), preparing.all.end());
+    submit_arrays(second, size, after(convergence_jobs));
     look();
+  }
+
+  static std::vector<std::string> after(const std::set<std::string>& jobs) {
+    if (jobs.empty()) return {};
+    return {fmt::format("--dependency=afterany:{}", fmt::join(jobs, ":"))};
+  }
+
+  // Jobs that make what several runs need.
+  struct Preparing {
+    std::set<std::string> weights;
+    std::set<std::string> all;  // those and the measurements
+  };
+
+  // A file that one task makes for several runs.
+  struct Shared {
+    std::size_t maker = 0;  // the run for which the task makes it
+    std::size_t runs = 0;
+  };
+
+  // Submits tasks that make what is missing, by run, and needed by several: initial weights, and after them compute
+  // profiles and costs of communication.
+  Preparing submit_preparation(const std::vector<MissingFiles>& missing, std::size_t size) {
+    std::map<fs::path, Shared> weights;
+    std::map<fs::path, Shared> measurements;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+      const auto count = [i](std::map<fs::path, Shared>& files, const fs::path& file) {
+        ++files.try_emplace(file, Shared{.maker = i}).first->second.runs;
+      };
+      if (missing[i].weights) count(weights, *missing[i].weights);
+      for (const fs::path& file : missing[i].measurements) count(measurements, file);
+    }
+    Preparing out;
+    for (const std::string& job : submit_makers(weights, "weights", {}, size)) out.weights.insert(job);
+    out.all = out.weights;
+    for (const std::string& job : submit_makers(measurements, "measurements", out.weights, size))
+      out.all.insert(job);
+    return out;
+  }
+
+  // A run that is executed afresh takes what is shared as it is.
+  std::vector<std::string> submit_makers(const std::map<fs::path, Shared>& files, const std::string& prepares,
+                                         const std::set<std::string>& before, std::size_t size) {
+    std::set<std::size_t> makers;
+    for (const auto& [file, shared] : files) {
+      if (shared.runs > 1 || sweep_.repeat.all) makers.insert(shared.maker);
+    }
+    return submit_arrays({makers.begin(), makers.end()}, size, after(before), prepares);
   }
 
   // Only workers of mode "cluster" have machines of their own. A simulation disturbs nobody.
@@ -117,24 +176,33 @@ class SlurmSweep {
     return {.nodes = run.mode == Mode::cluster ? run.workers : 1, .exclusive = run.mode != Mode::simulate};
   }
 
-  // Submits arrays of runs with the same needs. Returns the ids of the jobs.
+  // What is measured needs a node for itself.
+  static TaskNeeds needs_of_preparation(const Run& run, const std::string& prepares) {
+    const bool only_estimates = prepares == "measurements" && run.profile && !run.machine;
+    return {.nodes = 1, .exclusive = !only_estimates};
+  }
+
+  // Submits arrays of runs with the same needs. Returns the ids of the jobs. `prepares`: see Submission.
   std::vector<std::string> submit_arrays(const std::vector<std::size_t>& chosen, std::size_t size,
-                                         const std::vector<std::string>& further) {
+                                         const std::vector<std::string>& further,
+                                         const std::string& prepares = {}) {
     std::map<TaskNeeds, std::vector<std::size_t>> alike;
-    for (const std::size_t i : chosen) alike[needs_of(runs_[i])].push_back(i);
+    for (const std::size_t i : chosen)
+      alike[prepares.empty() ? needs_of(runs_[i]) : needs_of_preparation(runs_[i], prepares)].push_back(i);
     std::vector<std::string> jobs;
     for (const auto& [needs, runs] : alike) {
       for (std::size_t begin = 0; begin < runs.size(); begin += size) {
         const std::size_t end = std::min(begin + size, runs.size());
-        jobs.push_back(submit_array({runs.begin() + begin, runs.begin() + end}, needs, further));
+        jobs.push_back(submit_array({runs.begin() + begin, runs.begin() + end}, needs, further, prepares));
       }
     }
     return jobs;
   }
 
   std::string submit_array(const std::vector<std::size_t>& chosen, const TaskNeeds& needs,
-                           const std::vector<std::string>& further) {
+                           const std::vector<std::string>& further, const std::string& prepares) {
     Submission submission = new_submission(sweep_.experiment);
+    submission.prepares = prepares;
     for (const std::size_t i : chosen)
       submission.runs.push_back({.id = runs_[i].id, .label = runs_[i].label});
     std::vector<std::string> options = sbatch_paths(submission, results_, fs::current_path());
@@ -143,7 +211,8 @@ class SlurmSweep {
     write_submission(results_, submission);
     try {
       const std::string job = slurm_.submit(batch_script(submission, options_.command, needs), options);
-      print_stderr("thinpipe: job {}: {} runs\n", job, chosen.size());
+      print_stderr("thinpipe: job {}: {} {}\n", job, chosen.size(),
+                   prepares.empty() ? "runs" : "tasks that prepare runs");
       return job;
     } catch (const Error&) {
       remove_submission(results_, submission);

@@ -17,7 +17,8 @@ struct SlurmOptions {
 };
 
 // Submits the runs that are neither kept nor already in Slurm's hands, and waits until all have ended, unless
-// detached. Convergence runs come first, and the arrays with their replays wait for them. A stop leaves the jobs
+// detached. What several of them share is made by tasks of its
+// own, and convergence runs come before their replays: dependencies of jobs, so that no run waits on its node. A stop leaves the jobs
 // with Slurm. Throws Error if Slurm refuses the jobs.
 SweepResult run_on_slurm(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& sweep,
                          const SlurmOptions& options, StopSignals& stop);

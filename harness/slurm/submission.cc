@@ -37,6 +37,7 @@ Submission read_submission(const fs::path& file) {
   JsonObject object(value, {file, ""});
   object.read("job_name", submission.job_name, {.required = true});
   object.read("submitted_at", submission.submitted_at, {.required = true});
+  object.read("prepares", submission.prepares, {});
   const Json& runs = object.get("runs");
   if (!runs.is_array()) throw InputError(object.place_of("runs"), "must be a list of runs");
   for (std::size_t i = 0; i < runs.size(); ++i)
@@ -60,9 +61,10 @@ std::string log_prefix(const fs::path& results, const std::string& job_name) {
 void write_submission(const fs::path& results, const Submission& submission) {
   Json runs = Json::array();
   for (const SubmittedRun& run : submission.runs) runs.push_back({{"id", run.id}, {"label", run.label}});
-  const Json value = {{"job_name", submission.job_name},
-                      {"submitted_at", submission.submitted_at},
-                      {"runs", std::move(runs)}};
+  Json value = {{"job_name", submission.job_name},
+                {"submitted_at", submission.submitted_at},
+                {"runs", std::move(runs)}};
+  if (!submission.prepares.empty()) value["prepares"] = submission.prepares;
   fs::create_directories(results / folder_name);
   write_atomically(file_of(results, submission.job_name), value.dump(1) + "\n");
 }

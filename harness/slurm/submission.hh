@@ -20,6 +20,8 @@ struct Submission {
   std::string job_name;
   std::string submitted_at;        // UTC
   std::vector<SubmittedRun> runs;  // by the index of the task
+  // What the tasks make for these and other runs, as `thinpipe run --prepare` names it; empty: they execute the runs.
+  std::string prepares = {};
 };
 
 // `results`, in all of these: the experiment's own folder.

@@ -14,6 +14,7 @@ std::map<std::string, TaskOfRun> tasks_of_runs(const std::vector<Submission>& su
   for (const SlurmTask& task : tasks) known[{task.job_name, task.index}] = &task;
   std::map<std::string, TaskOfRun> last;
   for (const Submission& submission : submissions) {
+    if (!submission.prepares.empty()) continue;
     for (std::size_t i = 0; i < submission.runs.size(); ++i) {
       const auto index = static_cast<std::int64_t>(i);
       TaskOfRun of_run{.label = submission.runs[i].label,

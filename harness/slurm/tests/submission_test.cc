@@ -42,6 +42,23 @@ TEST(Submission, ReadsBackTheOldestFirst) {
   EXPECT_THAT(job_names(read_submissions(folder.path())), ElementsAre(late.job_name));
 }
 
+TEST(Submission, ThatPreparesRunsIsNoneOfThem) {
+  const TemporaryFolder folder;
+  Submission preparing = submission_of({"a"}, "2026-01-02T00:00:00Z");
+  preparing.prepares = "weights";
+  const Submission runs = submission_of({"a", "b"});
+  write_submission(folder.path(), preparing);
+  write_submission(folder.path(), runs);
+  const auto read = read_submissions(folder.path());
+  ASSERT_EQ(read.size(), 2U);
+  EXPECT_EQ(read[0].prepares, "");
+  EXPECT_EQ(read[1].prepares, "weights");
+  const auto tasks = tasks_of_runs(
+      read, {{.job_name = preparing.job_name, .job = "1", .index = 0, .state = "RUNNING"}}, "/results/sweep");
+  EXPECT_EQ(tasks.size(), 2U);
+  EXPECT_FALSE(is_live(tasks, "a"));
+}
+
 TEST(Submission, ADamagedFileIsNamed) {
   const TemporaryFolder folder;
   write_submission(folder.path(), submission_of({"a"}));
@@ -87,6 +104,14 @@ TEST(BatchScript, EachTaskExecutesItsRunWithTheWordsAsTheyAre) {
   const Output output = run_program({"/usr/bin/env", "SLURM_ARRAY_TASK_ID=1", "bash", "-s"}, script);
   EXPECT_TRUE(output.status.ok());
   EXPECT_EQ(output.text, "<run><" + odd + "><--run><bbbb>");
+}
+
+TEST(BatchScript, ATaskThatPreparesExecutesNothing) {
+  Submission submission = submission_of({"aaaa", "bbbb"});
+  submission.prepares = "measurements";
+  const std::string script = batch_script(submission, {"/usr/bin/printf", "<%s>", "run"}, {});
+  const Output output = run_program({"/usr/bin/env", "SLURM_ARRAY_TASK_ID=1", "bash", "-s"}, script);
+  EXPECT_EQ(output.text, "<run><--prepare><measurements><--run><bbbb>");
 }
 
 TEST(BatchScript, SharesTheNodeOnlyIfAsked) {

@@ -72,10 +72,12 @@ class SlurmSetting(unittest.TestCase):
         files = (self.folder / results / "sweep").glob("*/run.json")
         return {file.parent.name: json.loads(file.read_text()) for file in files}
 
+    def submissions(self) -> list[dict]:
+        return [json.loads(file.read_text()) for file in (self.folder / "results/sweep/slurm").glob("*.json")]
+
     def submitted(self) -> list[list[str]]:
         """Returns the ids of the runs of each submission."""
-        files = (self.folder / "results/sweep/slurm").glob("*.json")
-        return [[run["id"] for run in json.loads(file.read_text())["runs"]] for file in files]
+        return [[run["id"] for run in each["runs"]] for each in self.submissions() if "prepares" not in each]
 
     def logs(self) -> list[str]:
         return [file.read_text() for file in (self.folder / "results/sweep/slurm").glob("*.log")]
@@ -112,6 +114,27 @@ class SlurmTest(SlurmSetting):
         self.assertEqual(sorted(record["mode"] for record in records.values()), ["converge"] * 2 + ["simulate"] * 4)
         self.assertEqual({record["status"] for record in records.values()}, {"completed"})
         self.assertEqual(sorted(map(len, self.submitted())), [2, 4])
+
+    def test_tasks_of_their_own_make_what_runs_share(self) -> None:
+        sweep = sweep_of(sweep={"synchroniser.name": ["dense", "fp16"], "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"]})
+        sweep["base"] |= {"mode": "simulate", "topology": "pair", "compute_profile": "a40",
+                          "pretraining": {"iterations": 20}}
+        self.write(sweep)
+        output = self.on_slurm()
+        self.assertIn("6 of 6 runs ended", output)
+        prepared = {each["prepares"]: len(each["runs"]) for each in self.submissions() if "prepares" in each}
+        self.assertEqual(prepared, {"weights": 1, "measurements": 1})
+        logs = "".join(self.logs())
+        self.assertEqual(len(re.findall("preparing", logs)), 2)
+        self.assertNotIn("waiting for", logs, "no run waits for a lock on its node")
+        self.assertEqual({record["status"] for record in self.records().values()}, {"completed"})
+        made = [file.stat().st_mtime for file in (self.folder / "results/sweep/initial-weights").glob("*.pt")]
+        self.assertEqual(len(made), 1)
+        # What is there is not made again.
+        for record in (self.folder / "results/sweep").glob("*/run.json"):
+            record.unlink()
+        self.on_slurm()
+        self.assertEqual(len([each for each in self.submissions() if "prepares" in each]), 2)
 
     def test_a_killed_controller_loses_nothing_and_repeats_nothing(self) -> None:
         self.write(sweep_of())
