@@ -10,6 +10,7 @@
 #include "harness/commands/command.hh"
 #include "harness/commands/topology_choice.hh"
 #include "harness/machine/shared_folder.hh"
+#include "harness/records/lock_file.hh"
 #include "netem/kernel/sandbox.hh"
 
 namespace thinpipe {
@@ -58,7 +59,7 @@ int doctor(const DoctorOptions& options, const std::vector<std::string>& argumen
   options.topology.load();  // refuses wrong input before any check
   std::vector<Finding> findings = network_findings(options);
   findings.push_back(examine_cgroups("/proc"));
-  findings.push_back(examine_shared_folder(options.results));
+  findings.push_back(examine_shared_folder(options.results, needs_leases));
   std::ranges::move(examine_trainer(), std::back_inserter(findings));
   fmt::print("{}", options.json ? to_json(findings).dump(2) + "\n" : format_findings(findings));
   return ready(findings) ? 0 : 1;

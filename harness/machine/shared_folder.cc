@@ -106,14 +106,20 @@ std::string why_locks_are_local(const Mount& mount) {
   return "";
 }
 
-Finding examine_shared_folder(const fs::path& folder) {
+Finding examine_shared_folder(const fs::path& folder,
+                              const std::function<bool(const fs::path&)>& needs_leases) {
   Finding finding{.name = "locks"};
   try {
     const fs::path place = existing(folder);
     const auto mount = mount_of(place, read_file("/proc/self/mountinfo"));
     const std::string kind = mount ? mount->kind : "an unknown file system";
     const std::string reason = mount ? why_locks_are_local(*mount) : "";
-    if (!lock_excludes(place)) {
+    if (needs_leases(place)) {
+      finding.ok = true;
+      finding.found = fmt::format(
+          "in {}, on {}, there is no flock: runs are locked by files that their controllers touch every few seconds",
+          place.string(), kind);
+    } else if (!lock_excludes(place)) {
       finding.found = fmt::format("in {}, on {}, a file was locked twice", place.string(), kind);
     } else if (!reason.empty()) {
       finding.found = fmt::format("in {} they hold on one machine only: {}", place.string(), reason);
@@ -127,6 +133,7 @@ Finding examine_shared_folder(const fs::path& folder) {
   if (!finding.ok)
     finding.remedy =
         "mount the folder so that flock(2) works between machines (NFS without nolock and local_lock, Lustre with flock), "
+        "set THINPIPE_LOCKS=files for all commands that use it, "
         "or let only one command at a time execute runs there";
   return finding;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,8 @@ std::optional<Mount> mount_of(const std::filesystem::path& path, std::string_vie
 std::string why_locks_are_local(const Mount& mount);
 
 // Tries to hold a lock twice in the folder, or in the first folder above it that exists, and reads how it is mounted.
-Finding examine_shared_folder(const std::filesystem::path& folder);
+// `needs_leases`: returns whether controllers lock runs there without flock(2).
+Finding examine_shared_folder(const std::filesystem::path& folder,
+                              const std::function<bool(const std::filesystem::path&)>& needs_leases);
 
 }  // namespace thinpipe

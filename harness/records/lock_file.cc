@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <random>
+#include <string_view>
 #include <thread>
 
 #include <fcntl.h>
@@ -20,6 +22,27 @@ namespace thinpipe {
 namespace {
 
 constexpr std::chrono::milliseconds retry_period{100};
+
+using Flock = int (*)(int, int);
+
+Flock& flock_function() {
+  static Flock function = ::flock;
+  return function;
+}
+
+int lock_at_once(const FileDescriptor& file, int operation) {
+  return flock_function()(file.get(), operation | LOCK_NB);
+}
+
+bool says_that_there_is_no_flock(int error_number) {
+  return error_number == ENOLCK || error_number == ENOTSUP || error_number == EOPNOTSUPP ||
+         error_number == ENOSYS;
+}
+
+bool leases_are_chosen() {
+  const char* const choice = std::getenv(locks_variable);
+  return choice != nullptr && std::string_view(choice) == "files";
+}
 
 std::string this_process() {
   std::array<char, 256> host{};
@@ -40,10 +63,29 @@ bool leads_to(const std::filesystem::path& path, const FileDescriptor& file) {
 
 }  // namespace
 
+void use_flock(Flock function) {
+  flock_function() = function == nullptr ? ::flock : function;
+}
+
+// Locks a file of its own: one at the lock's path could not be told from a lease.
+bool needs_leases(const std::filesystem::path& folder) {
+  if (leases_are_chosen()) return true;
+  std::random_device random;
+  const std::filesystem::path probe = folder / fmt::format(".lock-probe.{:08x}{:08x}", random(), random());
+  const FileDescriptor file = FileDescriptor::open(probe, O_RDWR | O_CREAT | O_EXCL);
+  const bool has_flock = lock_at_once(file, LOCK_EX) == 0 || !says_that_there_is_no_flock(errno);
+  ::unlink(probe.c_str());
+  return !has_flock;
+}
+
 std::optional<LockFile> LockFile::try_hold(const std::filesystem::path& path) {
+  if (needs_leases(path.parent_path())) {
+    auto lease = LeaseFile::try_hold(path, this_process());
+    return lease ? std::optional(LockFile(std::move(lease))) : std::nullopt;
+  }
   while (true) {
     FileDescriptor file = FileDescriptor::open(path, O_RDWR | O_CREAT);
-    if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+    if (lock_at_once(file, LOCK_EX) != 0) {
       if (errno == EWOULDBLOCK) return std::nullopt;
       throw SystemError("lock " + path.string(), errno);
     }
@@ -69,14 +111,16 @@ std::optional<LockFile> LockFile::wait_for(const std::filesystem::path& path,
 bool LockFile::is_held(const std::filesystem::path& path) {
   const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return false;  // its holder removes it
+  if (leases_are_chosen()) return LeaseFile::is_held(path);
   // Closing the file releases it.
-  return ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  if (lock_at_once(file, LOCK_SH) == 0) return false;
+  return says_that_there_is_no_flock(errno) ? LeaseFile::is_held(path) : errno == EWOULDBLOCK;
 }
 
 std::string LockFile::holder(const std::filesystem::path& path) {
   try {
     const std::string text = read_file(path);
-    if (!text.empty()) return text;
+    if (!text.empty()) return text.substr(0, text.find('\n'));  // the rest is the lease's
   } catch (const SystemError&) {
     // It has just been released.
   }

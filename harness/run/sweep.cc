@@ -104,6 +104,7 @@ class Sweep {
   bool try_run(std::size_t index) {
     if (reuse(index)) return true;
     std::filesystem::create_directories(lock_path(index).parent_path());
+    note_leases(index);
     const auto lock = LockFile::try_hold(lock_path(index));
     if (!lock) {
       log_note(index, fmt::format("is being run by {}; this command waits for its result at the end",
@@ -113,6 +114,14 @@ class Sweep {
     // Another controller may have ended it before the lock was taken.
     if (!reuse(index)) execute(index);
     return true;
+  }
+
+  void note_leases(std::size_t index) {
+    if (leases_are_noted_ || !needs_leases(lock_path(index).parent_path())) return;
+    progress_.note(fmt::format(
+        "flock does not work in {}: runs are locked by files that their controllers touch every few seconds",
+        options_.results.string()));
+    leases_are_noted_ = true;
   }
 
   bool reuse(std::size_t index) {
@@ -194,6 +203,7 @@ class Sweep {
   }
 
   const std::vector<Run>& runs_;
+  bool leases_are_noted_ = false;
   KeptRuns kept_;
   const SweepOptions& options_;
   StopSignals& stop_;

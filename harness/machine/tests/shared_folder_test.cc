@@ -19,6 +19,11 @@ constexpr const char* mountinfo =
     "43 22 0:37 / /fast rw - lustre mgs:/fs rw,localflock\n"
     "44 22 0:38 / /fast rw - tmpfs tmpfs rw\n";
 
+// Returns whether the folder needs another kind of lock.
+bool never(const std::filesystem::path& /*folder*/) {
+  return false;
+}
+
 std::string reason_at(const char* path) {
   return why_locks_are_local(mount_of(path, mountinfo).value());
 }
@@ -44,14 +49,27 @@ TEST(SharedFolder, TellsWhereLocksHoldOnOneMachineOnly) {
 
 TEST(SharedFolder, IsExaminedAndLeftAsItWas) {
   const TemporaryFolder folder;
-  const Finding finding = examine_shared_folder(folder.path() / "results" / "not-yet");
+  const Finding finding = examine_shared_folder(folder.path() / "results" / "not-yet", never);
   EXPECT_TRUE(finding.ok) << finding.found;
   EXPECT_THAT(finding.found, HasSubstr("cannot be locked twice"));
   EXPECT_TRUE(std::filesystem::is_empty(folder.path()));
 }
 
+TEST(SharedFolder, MayHaveLocksOfAnotherKind) {
+  const TemporaryFolder folder;
+  std::filesystem::path asked;
+  const Finding finding =
+      examine_shared_folder(folder.path() / "not-yet", [&](const std::filesystem::path& place) {
+        asked = place;
+        return true;
+      });
+  EXPECT_TRUE(finding.ok) << finding.found;
+  EXPECT_EQ(asked, folder.path());
+  EXPECT_THAT(finding.found, HasSubstr("there is no flock"));
+}
+
 TEST(SharedFolder, ThatCannotBeWrittenIsReported) {
-  const Finding finding = examine_shared_folder("/proc");
+  const Finding finding = examine_shared_folder("/proc", never);
   EXPECT_FALSE(finding.ok);
   EXPECT_THAT(finding.remedy, HasSubstr("flock"));
 }

@@ -2,6 +2,7 @@
 // Two controllers on one results folder: neither repeats or damages the other's work.
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -37,11 +38,21 @@ class TwoControllers : public testing::Test {
     return arguments;
   }
 
+  void do_each_run_once() const;
+  void take_over_from_a_killed_one() const;
+
   Program first_;
   Program second_;
 };
 
-TEST_F(TwoControllers, DoEachRunOnceBetweenThemAndBothShowAll) {
+// Locks are files that their holders keep young.
+class TwoControllersWithoutFlock : public TwoControllers {
+ protected:
+  TwoControllersWithoutFlock() { ::setenv("THINPIPE_LOCKS", "files", 1); }
+  ~TwoControllersWithoutFlock() override { ::unsetenv("THINPIPE_LOCKS"); }
+};
+
+void TwoControllers::do_each_run_once() const {
   const std::string experiment =
       first_.experiment({{"topology", "loopback"}, {"iterations", 20}}, {{"seed", {1, 2, 3, 4}}});
   ChildProcess first = first_.start(first_.run_arguments(experiment));
@@ -57,10 +68,19 @@ TEST_F(TwoControllers, DoEachRunOnceBetweenThemAndBothShowAll) {
   }
   EXPECT_THAT(both, HasSubstr("is being run by process "));
   EXPECT_EQ(first_ended.output, second_ended.output);
-  EXPECT_THAT(first_.written(), Not(testing::Contains(".lock")));
+  EXPECT_THAT(first_.written(), Not(testing::Contains(HasSubstr(".lock"))));
 }
 
-TEST_F(TwoControllers, TheSecondTakesOverWhenTheFirstIsKilled) {
+TEST_F(TwoControllers, DoEachRunOnceBetweenThemAndBothShowAll) {
+  do_each_run_once();
+}
+
+TEST_F(TwoControllersWithoutFlock, DoEachRunOnceBetweenThemAndBothShowAll) {
+  do_each_run_once();
+  EXPECT_EQ(count(read_file(second_.folder() / "errors"), "flock does not work in "), 1);
+}
+
+void TwoControllers::take_over_from_a_killed_one() const {
   const std::string experiment =
       first_.experiment({{"topology", "loopback"}, {"iterations", 100}}, {{"seed", {1}}});
   ChildProcess first = first_.start(first_.run_arguments(experiment));
@@ -75,6 +95,14 @@ TEST_F(TwoControllers, TheSecondTakesOverWhenTheFirstIsKilled) {
   EXPECT_EQ(ended.status.code, 0) << ended.errors;
   EXPECT_EQ(count(ended.errors, "1: waiting"), 1);
   EXPECT_EQ(first_.record("1").at("status"), "completed");
+}
+
+TEST_F(TwoControllers, TheSecondTakesOverWhenTheFirstIsKilled) {
+  take_over_from_a_killed_one();
+}
+
+TEST_F(TwoControllersWithoutFlock, TheSecondTakesOverWhenTheFirstIsKilled) {
+  take_over_from_a_killed_one();
 }
 
 TEST_F(TwoControllers, AFailureThatTheOtherHasJustSeenIsTakenAndNotRepeated) {
