@@ -36,7 +36,7 @@ Record part(double train_time_s) {
 Record interrupted(double train_time_s) {
   Record record = part(train_time_s);
   record.checkpoint = {.after_iteration = 7, .path = "0123456789abcdef/interrupted"};
-  record.interruptions = {{.after_iteration = 7}};
+  record.interruptions.emplace().push_back({.after_iteration = 7});
   return record;
 }
 
