@@ -15,9 +15,11 @@ set(THINPIPE_CORE_SOURCES
   collectives/algorithms/tree_all_reduce.cc collectives/algorithms/tree_all_reduce_quantised.cc
   collectives/algorithms/tree_plan.cc collectives/algorithms/tree_sparse_all_reduce.cc
   collectives/algorithms/tree_sparse_all_reduce_replay.cc collectives/algorithms/tree_sums.cc
-  collectives/transport/local_address.cc collectives/transport/network_interface.cc
+  collectives/transport/keyed_hash.cc collectives/transport/local_address.cc
+  collectives/transport/network_interface.cc
   collectives/transport/pair_order.cc collectives/transport/pair_speed.cc collectives/transport/peer.cc
-  collectives/transport/peer_hello.cc collectives/transport/peer_listener.cc collectives/transport/sigpipe_block.cc
+  collectives/transport/peer_hello.cc collectives/transport/peer_listener.cc collectives/transport/peer_sockets.cc
+  collectives/transport/rendezvous.cc collectives/transport/sigpipe_block.cc
   datasets/cifar_format.cc datasets/epoch_permutation.cc datasets/idx_format.cc
   datasets/images/folder_scan.cc datasets/images/image_cache.cc datasets/images/image_file.cc datasets/images/jpeg.cc
   datasets/images/png.cc datasets/images/resize.cc datasets/text/token_file.cc
@@ -46,9 +48,9 @@ set(THINPIPE_CORE_TESTS
   base/tests/random_words_test.cc
   collectives/algorithms/tests/pipelined_test.cc collectives/algorithms/tests/tree_plan_test.cc
   collectives/tests/ring_formula_test.cc collectives/tests/sparse_block_test.cc
-  collectives/transport/tests/network_interface_test.cc collectives/transport/tests/pair_order_test.cc
+  collectives/transport/tests/keyed_hash_test.cc collectives/transport/tests/network_interface_test.cc collectives/transport/tests/pair_order_test.cc
   collectives/transport/tests/pair_speed_test.cc collectives/transport/tests/peer_listener_test.cc
-  collectives/transport/tests/sigpipe_block_test.cc
+  collectives/transport/tests/rendezvous_test.cc collectives/transport/tests/sigpipe_block_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
   datasets/images/tests/folder_scan_test.cc datasets/images/tests/image_cache_test.cc
   datasets/images/tests/image_file_test.cc datasets/images/tests/resize_test.cc

@@ -16,6 +16,8 @@ struct GroupOptions {
   int world_size = 1;
   std::string address = {};               // this worker's address, to which all its traffic is bound
   std::string rendezvous_directory = {};  // an empty directory that all workers share
+  // Ports of the first worker's address, one of which it listens at; empty: the workers meet in the directory.
+  std::vector<std::string> rendezvous_addresses = {};
   // The reduction tree: each worker's parent, or -1 for the root. It crosses the network's bottlenecks as
   // rarely as possible. Empty if the network is unknown.
   std::vector<int> reduction_tree = {};
@@ -32,6 +34,8 @@ struct GroupOptions {
     field("address", address, Rule{.effect = "its address, to bind all traffic to", .required = true});
     field("rendezvous_directory", rendezvous_directory,
           Rule{.effect = "folder that all workers share, empty at the start", .required = true});
+    field("rendezvous_addresses", rendezvous_addresses,
+          Rule{.effect = "ports of the first worker's address where workers meet; empty: in the folder"});
     field("reduction_tree", reduction_tree,
           Rule{.effect = "reduction tree: each worker's parent, -1 for the root; empty: unknown"});
   }

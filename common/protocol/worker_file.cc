@@ -17,10 +17,12 @@ template <WorkerFile File>
 Json to_json(const File& file) {
   Json out = write_options(file);
   out["schema_version"] = worker_file_schema_version;
-  // These members are left out instead of null: readers test whether they are present.
+  // These members are left out instead of null or empty: readers test whether they are present.
   for (const char* const key : {"method", "hook", "batch_size_per_worker", "interruption"}) {
     if (const auto member = out.find(key); member != out.end() && member->is_null()) out.erase(member);
   }
+  if (const auto places = out.find("rendezvous_addresses"); places != out.end() && places->empty())
+    out.erase(places);
   return out;
 }
 

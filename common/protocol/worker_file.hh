@@ -216,7 +216,8 @@ struct ConvergeFile {
 struct MeasureFile {
   int rank = 0;
   int world_size = 1;
-  std::string rendezvous_directory = {};  // an empty directory that all workers share
+  std::string rendezvous_directory = {};               // an empty directory that all workers share
+  std::vector<std::string> rendezvous_addresses = {};  // as in GroupOptions
   std::string log_level = "info";
   std::string network_interface = {};
   double max_s = 0;
@@ -229,6 +230,8 @@ struct MeasureFile {
           Rule{.effect = "number of workers", .above = static_cast<double>(rank), .required = true});
     field("rendezvous_directory", rendezvous_directory,
           Rule{.effect = "folder that all workers share, empty at the start", .required = true});
+    field("rendezvous_addresses", rendezvous_addresses,
+          Rule{.effect = "ports of the first worker's address where workers meet; empty: in the folder"});
     field("log_level", log_level, Rule{.effect = "of the worker's log", .one_of = log_levels()});
     field("network_interface", network_interface,
           Rule{.effect = "name of the network interface, or an IPv4 subnet; empty: the only one"});

@@ -42,6 +42,8 @@ struct WorkerCommand {
   std::optional<ScriptCommand> script = {};
   // What the command line begins with, to start the worker on another machine (allocation.hh).
   std::vector<std::string> launcher = {};
+  // Added to this process's own environment. A script has its own.
+  std::vector<std::pair<std::string, std::string>> environment = {};
 };
 
 struct Job {

@@ -65,6 +65,7 @@ ChildProcess start(const std::string& trainer, const WorkerCommand& command, con
   return ChildProcess({.arguments = launched(command, command_line(trainer, command)),
                        .standard_output = reports.get(),
                        .standard_error = log.get(),
+                       .environment = command.environment,
                        .before_exec = [&command] { prepare(command); }});
 }
 

@@ -95,6 +95,7 @@ GroupOptions WorkerInputs::group_options(std::int64_t rank, const netem::Host& h
           .world_size = static_cast<int>(run_.workers),
           .address = host.address,
           .rendezvous_directory = rendezvous().string(),
+          .rendezvous_addresses = rendezvous_addresses_,
           .reduction_tree = reduction_tree_};
 }
 

@@ -46,6 +46,8 @@ class WorkerInputs {
   void let_workers_save(std::optional<std::int64_t> resume_after);
   // Sets the reduction tree of the workers; by default it is the run's.
   void use_tree(std::vector<int> tree) { reduction_tree_ = std::move(tree); }
+  // Sets ports of the first worker's address, where the workers meet; by default they meet in rendezvous().
+  void meet_at(std::vector<std::string> addresses) { rendezvous_addresses_ = std::move(addresses); }
 
   // Each of these functions writes a worker's file and returns its command. `host` must outlive the command.
   //
@@ -72,6 +74,7 @@ class WorkerInputs {
   std::string log_level_;
   std::optional<std::string> initial_weights_;
   std::vector<int> reduction_tree_;
+  std::vector<std::string> rendezvous_addresses_;
   bool workers_wait_ = false;
   std::optional<InterruptionOptions> interruption_;
   bool workers_report_times_ = false;

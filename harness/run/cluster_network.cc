@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <random>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "common/protocol/run_token.hh"
 #include "common/protocol/worker_file.hh"
 #include "harness/records/record.hh"
 #include "netem/topology/frame.hh"
@@ -94,17 +96,48 @@ bool ClusterNetwork::measure_after(Executor& executor, Progress& progress, const
 
 Outcome ClusterNetwork::measure(Executor& executor, Progress& progress, const TimeLimits& limits,
                                 Measured& out) {
-  const fs::path rendezvous = folder_ / "rendezvous";
-  fs::remove_all(rendezvous);
-  fs::create_directory(rendezvous);
   progress.wait("measuring the network");
+  if (first_address_.empty() && !run_.setting->topology.meets_in_folder) {
+    Outcome located = locate(executor, progress, limits);
+    if (located.status != Outcome::Status::completed) return located;
+  }
+  return launch(executor, progress, limits, run_.workers, rendezvous_at(first_address_), out);
+}
+
+// A worker without others measures nothing, but reports its address.
+Outcome ClusterNetwork::locate(Executor& executor, Progress& progress, const TimeLimits& limits) {
+  Measured first;
+  Outcome outcome = launch(executor, progress, limits, 1, {}, first);
+  if (outcome.status == Outcome::Status::completed) first_address_ = first.front().address;
+  return outcome;
+}
+
+// Ports below those that systems give out, because no other program should have them by chance.
+ClusterRendezvous ClusterNetwork::rendezvous_at(const std::string& address) const {
+  constexpr int ports = 4;
+  constexpr int lowest_port = 20'000;
+  constexpr int highest_port = 32'000;
+  ClusterRendezvous out{.environment = {{run_token_variable, text_of(random_run_token())}}};
+  if (run_.setting->topology.meets_in_folder) return out;
+  std::random_device random;
+  std::uniform_int_distribution<int> any_port(lowest_port, highest_port);
+  for (int i = 0; i < ports; ++i) out.addresses.push_back(fmt::format("{}:{}", address, any_port(random)));
+  return out;
+}
+
+Outcome ClusterNetwork::launch(Executor& executor, Progress& progress, const TimeLimits& limits,
+                               std::int64_t workers, const ClusterRendezvous& rendezvous, Measured& out) {
+  const fs::path directory = folder_ / "rendezvous";
+  fs::remove_all(directory);
+  fs::create_directory(directory);
   Job job{.workers = {}, .limits = limits};
-  for (int rank = 0; rank < run_.workers; ++rank) {
+  for (int rank = 0; rank < workers; ++rank) {
     const fs::path input = folder_ / fmt::format("measure-{}.json", rank);
     write_atomically(
         input, record_text(to_json(MeasureFile{.rank = rank,
-                                               .world_size = static_cast<int>(run_.workers),
-                                               .rendezvous_directory = rendezvous.string(),
+                                               .world_size = static_cast<int>(workers),
+                                               .rendezvous_directory = directory.string(),
+                                               .rendezvous_addresses = rendezvous.addresses,
                                                .log_level = log_level_,
                                                .network_interface = run_.setting->topology.network_interface,
                                                .max_s = measurement_s})));
@@ -112,14 +145,15 @@ Outcome ClusterNetwork::measure(Executor& executor, Progress& progress, const Ti
                            .command = "measure",
                            .input = input,
                            .log = folder_ / fmt::format("measure-{}.log", rank),
-                           .launcher = launcher(rank)});
+                           .launcher = launcher(rank),
+                           .environment = rendezvous.environment});
   }
-  out.assign(static_cast<std::size_t>(run_.workers), {});
+  out.assign(static_cast<std::size_t>(workers), {});
   const auto take = [&out](std::int64_t rank, const Event& event) {
     const auto* const measured = std::get_if<event::MeasuredNetwork>(&event);
     if (measured == nullptr) return;
-    const std::size_t workers = out.size();
-    if (measured->received_bit_per_s.size() != workers || measured->round_trips_s.size() != workers)
+    const std::size_t measuring = out.size();
+    if (measured->received_bit_per_s.size() != measuring || measured->round_trips_s.size() != measuring)
       throw InvalidEvent("reported a measurement of another number of workers");
     out.at(static_cast<std::size_t>(rank)) = *measured;
   };

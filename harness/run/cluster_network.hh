@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/protocol/event.hh"
@@ -19,6 +20,12 @@
 #include "netem/kernel/host.hh"
 
 namespace thinpipe {
+
+// How the workers of one launch find and know each other.
+struct ClusterRendezvous {
+  std::vector<std::string> addresses;                            // see GroupOptions
+  std::vector<std::pair<std::string, std::string>> environment;  // has the launch's token
+};
 
 class ClusterNetwork {
  public:
@@ -32,6 +39,9 @@ class ClusterNetwork {
   bool measure_after(Executor& executor, Progress& progress, const TimeLimits& limits);
 
   // The following need a measurement.
+
+  // Returns another one for each launch, so that nobody can repeat what he saw at an earlier one.
+  ClusterRendezvous rendezvous() const { return rendezvous_at(hosts_.front().address); }
 
   // The machine of a worker, with the address of its interface there.
   const netem::Host& host(std::int64_t rank) const { return hosts_.at(static_cast<std::size_t>(rank)); }
@@ -60,6 +70,12 @@ class ClusterNetwork {
   using Measured = std::vector<event::MeasuredNetwork>;  // by rank
 
   Outcome measure(Executor& executor, Progress& progress, const TimeLimits& limits, Measured& out);
+  // Finds the address of the first worker's interface.
+  Outcome locate(Executor& executor, Progress& progress, const TimeLimits& limits);
+  // Lets the first `workers` measure the network between them.
+  Outcome launch(Executor& executor, Progress& progress, const TimeLimits& limits, std::int64_t workers,
+                 const ClusterRendezvous& rendezvous, Measured& out);
+  ClusterRendezvous rendezvous_at(const std::string& address) const;
   struct Use {
     std::int64_t bytes = 0;
     double wire_bit_per_s = 0;
@@ -70,6 +86,7 @@ class ClusterNetwork {
   std::filesystem::path folder_;
   std::string log_level_;
   Allocation allocation_;
+  std::string first_address_;  // of the first worker; empty until it is known
   std::vector<netem::Host> hosts_;
   Measured before_;
   Measured after_;

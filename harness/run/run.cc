@@ -265,6 +265,10 @@ class RunInProgress {
     }
     fs::remove_all(inputs_.rendezvous());
     fs::create_directory(inputs_.rendezvous());
+    if (cluster_) {
+      rendezvous_ = cluster_->rendezvous();
+      inputs_.meet_at(rendezvous_.addresses);
+    }
     Job job{.workers = {}, .limits = context_.limits, .saves_on_stop = saves_on_stop()};
     if (job.saves_on_stop)
       inputs_.let_workers_save(earlier_ ? std::optional(earlier_->after_iteration()) : std::nullopt);
@@ -324,7 +328,11 @@ class RunInProgress {
     WorkerCommand out =
         script_ ? script_worker(run_, rank, host(rank), meeting_, network_interface(rank), folder_)
                 : inputs_.training(rank, host(rank));
-    if (cluster_) out.launcher = cluster_->launcher(rank);
+    if (cluster_) {
+      out.launcher = cluster_->launcher(rank);
+      auto& environment = out.script ? out.script->environment : out.environment;
+      environment.insert(environment.end(), rendezvous_.environment.begin(), rendezvous_.environment.end());
+    }
     return out;
   }
 
@@ -572,6 +580,7 @@ class RunInProgress {
   std::optional<WorkerSeries> worker_series_;  // if the trainer reports all workers' times
   std::optional<LiveNetwork> network_;
   std::optional<ClusterNetwork> cluster_;
+  ClusterRendezvous rendezvous_;          // of the attempt, in a cluster
   std::optional<ScriptProgress> script_;  // if the workers run one
   Meeting meeting_;                       // of the script's processes
   FaultInjector faults_;

@@ -226,10 +226,13 @@ Topology parse_topology(const Json& value, const Place& place) {
   Topology topology;
   std::string kind = "network";
   std::string forwarding = "bridged";
+  std::string rendezvous = "tcp";
   object.read("name", topology.name, {.required = true});
   object.read("description", topology.description);
   object.read("kind", kind, {.one_of = {"network", "loopback", "cluster"}});
   object.read("network_interface", topology.network_interface);
+  const bool has_rendezvous = object.find("rendezvous") != nullptr;
+  object.read("rendezvous", rendezvous, {.one_of = {"tcp", "folder"}});
   const Json* const congestion_control = object.find("congestion_control");
   const Json* const mtu = object.find("mtu");
   if (mtu != nullptr) read_mtu(*mtu, object.place_of("mtu"), topology.frame.packet_bytes);
@@ -254,9 +257,12 @@ Topology parse_topology(const Json& value, const Place& place) {
     if (kind == name_of(each)) topology.kind = each;
   }
   topology.forwarding = forwarding == "routed" ? Forwarding::routed : Forwarding::bridged;
-  if (!topology.network_interface.empty() && topology.kind != TopologyKind::cluster)
-    throw InputError(place / "network_interface",
-                     "has an effect only in a topology of kind \"cluster\"; remove it");
+  topology.meets_in_folder = rendezvous == "folder";
+  if (topology.kind != TopologyKind::cluster) {
+    constexpr auto only_in_cluster = "has an effect only in a topology of kind \"cluster\"; remove it";
+    if (!topology.network_interface.empty()) throw InputError(place / "network_interface", only_in_cluster);
+    if (has_rendezvous) throw InputError(place / "rendezvous", only_in_cluster);
+  }
   if (!topology.is_emulated()) {
     const auto refuse = [&](const char* key, const char* why) {
       throw InputError(place / key,
@@ -299,6 +305,7 @@ Json to_json(const Topology& topology) {
   // The default is omitted, so that records and run names from before this option existed keep their form.
   if (topology.forwarding == Forwarding::routed) out["forwarding"] = "routed";
   if (!topology.network_interface.empty()) out["network_interface"] = topology.network_interface;
+  if (topology.meets_in_folder) out["rendezvous"] = "folder";
   if (!topology.other_congestion_controls.empty()) {
     out["congestion_control"] = topology.other_congestion_controls;
     out["congestion_control"]["default"] = topology.congestion_control;

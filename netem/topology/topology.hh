@@ -113,6 +113,8 @@ struct Topology {
   std::vector<Link> links = {};         // one per pair of nodes: groups and lists are expanded
   // Of a cluster: the machines' network interface, by name or by its IPv4 subnet; empty: the only one.
   std::string network_interface = {};
+  // Of a cluster: the workers meet in the run's folder, instead of at the first one's address.
+  bool meets_in_folder = false;
   std::string congestion_control = default_congestion_control;        // of TCP, on every host but these
   std::map<std::string, std::string> other_congestion_controls = {};  // by host
   Frame frame = {};                                                   // full ones on paths that cross a cap

@@ -95,7 +95,8 @@ event::MeasuredNetwork measure(const MeasureFile& file) {
   const auto group = make_gloo(options, {.rank = file.rank,
                                          .world_size = file.world_size,
                                          .address = chosen.address,
-                                         .rendezvous_directory = file.rendezvous_directory});
+                                         .rendezvous_directory = file.rendezvous_directory,
+                                         .rendezvous_addresses = file.rendezvous_addresses});
   std::vector<int> others;
   for (int rank = 0; rank < file.world_size; ++rank) {
     if (rank != file.rank) others.push_back(rank);

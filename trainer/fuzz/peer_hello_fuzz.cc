@@ -5,18 +5,19 @@
 
 #include "trainer/collectives/transport/peer_hello.hh"
 
-using thinpipe::trainer::hello_of;
+using thinpipe::RunToken;
 using thinpipe::trainer::IncomingHello;
 using thinpipe::trainer::PeerHello;
-using thinpipe::trainer::PeerToken;
+using thinpipe::trainer::PeerProof;
 
 // The first byte is the size of a piece.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   const std::size_t piece = std::size_t{data[0]} % sizeof(PeerHello) + 1;
-  PeerToken token;
+  RunToken token;
   std::fill(token.begin(), token.end(), std::byte{0x2a});
-  IncomingHello hello(token);
+  const PeerProof proof(token, {});
+  IncomingHello hello(proof);
   std::size_t next = 1;
   while (next < size && !hello.missing().empty() && !hello.is_wrong()) {
     const std::size_t count = std::min({piece, hello.missing().size(), size - next});
@@ -25,10 +26,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     hello.arrived(count);
     next += count;
   }
-  if (!hello.rank()) return 0;
-  const PeerHello expected = hello_of(token, static_cast<int>(*hello.rank()));
-  const bool agrees = std::equal(expected.begin(), expected.end(), data + 1,
-                                 [](std::byte a, std::uint8_t b) { return a == static_cast<std::byte>(b); });
-  if (!agrees) std::abort();
+  PeerHello sent{};
+  if (size > sent.size())
+    std::transform(data + 1, data + 1 + sent.size(), sent.begin(),
+                   [](std::uint8_t byte) { return static_cast<std::byte>(byte); });
+  // A rank is that of a whole hello that proves the secret.
+  if (hello.rank().has_value() != (size > sent.size() && sent.front() == std::byte{'T'} && proof.holds(sent)))
+    std::abort();
+  if (hello.rank() && hello.answer() != proof.answer(sent)) std::abort();
   return 0;
 }

@@ -74,6 +74,7 @@ TEST(WorkerFiles, ReadBackAsTheyWereWritten) {
   expect_reads_back(MeasureFile{.rank = 1,
                                 .world_size = 4,
                                 .rendezvous_directory = "/run/rendezvous",
+                                .rendezvous_addresses = {"10.0.0.1:20001", "10.0.0.1:20002"},
                                 .log_level = "debug",
                                 .network_interface = "10.1.0.0/16",
                                 .max_s = 40});

@@ -65,6 +65,22 @@ TEST(Worker, IsStartedByItsLauncher) {
   EXPECT_THAT(lines, testing::ElementsAre("here"));
 }
 
+TEST(Worker, GetsItsEnvironmentButNotAsArguments) {
+  const TemporaryFolder folder;
+  boost::asio::io_context loop;
+  std::vector<std::string> lines;
+  Worker worker(loop, "/bin/sh",
+                {.command = "-c",
+                 .input = "echo $SECRET; tr '\\0' ' ' < /proc/$$/cmdline; echo",
+                 .log = folder.path() / "log",
+                 .environment = {{"SECRET", "hidden"}}});
+  worker.watch([&lines](const std::string& line) { lines.push_back(line); }, [] {});
+  loop.run();
+  ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0], "hidden");
+  EXPECT_EQ(lines[1].find("hidden"), std::string::npos);
+}
+
 // A launcher ends its program when it gets SIGTERM, and could not if it were killed.
 TEST(Worker, LetsItsLauncherEndTheProgram) {
   const TemporaryFolder folder;

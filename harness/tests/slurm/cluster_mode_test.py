@@ -12,9 +12,12 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 from pathlib import Path
@@ -38,6 +41,7 @@ SITES = {
     ],
 }
 MACHINES = {"name": "four-machines", "kind": "cluster", "hosts": {"w": NODES}}
+IN_FOLDER = MACHINES | {"name": "folder-machines", "rendezvous": "folder"}
 METHODS = {
     "dense": {"synchroniser": {"name": "dense"}},
     "topk": {"synchroniser": {"name": "topk", "ratio": 0.1}},
@@ -124,6 +128,57 @@ class ClusterModeTest(unittest.TestCase):
         sent = real["dense"]["traffic"]["wire_bytes"]["w2->network"]
         self.assertGreater(sent, real["dense"]["traffic"]["sent_bytes_per_worker"] / 2)
 
+    def test_goes_on_whatever_strangers_send(self) -> None:
+        write("strangers.json", experiment("cluster", "machines.json") | {
+            "name": "strangers", "sweep": {"method": {"dense": METHODS["dense"]}}})
+        with Strangers() as strangers:
+            self.thinpipe("run", "strangers.json", "--executor", "slurm")
+        (record,) = records("strangers").values()
+        self.assertEqual(record["status"], "completed", record["error"])
+        self.assertEqual(record["parameters_hash"], records("live")["dense"]["parameters_hash"])
+        self.assertGreater(strangers.connections, 1)
+        # Gloo's pairs listen at the loopback interface for a moment.
+        self.assertLessEqual({address for address, _ in strangers.listeners}, {addresses()[0], "127.0.0.1"})
+        self.assertIn(addresses()[0], {address for address, _ in strangers.listeners})
+        (run,) = FOLDER.glob("results/strangers/*/run.json")
+        said = "".join(file.read_text() for file in run.parent.glob("*-0.log"))
+        self.assertIn("closed a connection from " + addresses()[0], said)
+        meeting = json.loads((run.parent / "worker-0.json").read_text())["rendezvous_addresses"]
+        self.assertTrue(all(place.startswith(addresses()[0] + ":") for place in meeting), meeting)
+
+    def test_workers_may_meet_in_the_folder(self) -> None:
+        write("folder.json", experiment("cluster", "folder-machines.json") | {
+            "name": "folder", "sweep": {"method": {"dense": METHODS["dense"]}}})
+        self.thinpipe("run", "folder.json", "--executor", "slurm")
+        (record,) = records("folder").values()
+        self.assertEqual(record["status"], "completed", record["error"])
+        self.assertEqual(record["parameters_hash"], records("live")["dense"]["parameters_hash"])
+        (run,) = FOLDER.glob("results/folder/*/run.json")
+        self.assertNotIn("rendezvous_addresses", json.loads((run.parent / "worker-0.json").read_text()))
+
+    def test_tells_nobody_the_token(self) -> None:
+        endless = experiment("cluster", "machines.json") | {"name": "secret", "sweep": {"method": {"dense": METHODS["dense"]}}}
+        endless["base"]["training"]["epochs"] = 100_000
+        write("secret.json", endless)
+        command = [PROGRAM, "run", "secret.json", "--executor", "slurm"]
+        with subprocess.Popen(command, cwd=FOLDER, env=self.cluster.environment, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True) as controller:
+            wait_for(lambda: any(file.stat().st_size for file in FOLDER.glob("results/secret/*/iterations.jsonl")), END_S)
+            tokens = {token_of(worker) for node in range(NODES) for worker in workers_on(f"n{node}")}
+            commands = b"".join(read(file) for file in Path("/proc").glob("[0-9]*/cmdline"))
+            for worker in workers_on("n2"):
+                os.kill(worker, signal.SIGKILL)
+            output, _ = controller.communicate(timeout=END_S)
+        (token,) = tokens  # all workers of the launch have the same one
+        self.assertEqual(len(token), 32)
+        self.assertNotIn(token, commands)
+        files = [file for file in (FOLDER / "results" / "secret").rglob("*") if file.is_file()]
+        self.assertGreater(len(files), NODES)
+        raw = bytes.fromhex(token.decode())
+        for file in files:
+            self.assertFalse(token in file.read_bytes() or raw in file.read_bytes(), file)
+        self.assertNotIn(token.decode(), output)
+
     def test_runs_a_script_on_every_machine(self) -> None:
         (FOLDER / "script.py").write_text(SCRIPT, encoding="utf-8")
         trainer = {"command": ["/usr/bin/python3", "script.py"], "method": "none"}
@@ -168,6 +223,73 @@ class ClusterModeTest(unittest.TestCase):
                                capture_output=True, text=True)
         self.assertEqual(ended.returncode, 2, ended.stderr)
         self.assertIn("--executor slurm", ended.stderr)
+
+
+class Strangers:
+    """While it is entered, connects to whatever the first worker listens at, and sends garbage, or nothing."""
+
+    def __init__(self) -> None:
+        self.listeners: set[tuple[str, int]] = set()
+        self.connections = 0
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self) -> Strangers:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        open_connections = []
+        while not self._ended.wait(0.002):
+            for place in self._listening() - self.listeners:
+                self.listeners.add(place)
+                for garbage in (b"", b"GET / HTTP/1.1\r\n\r\n", os.urandom(4096)):
+                    try:
+                        open_connections.append(socket.create_connection(place, timeout=1))
+                        self.connections += 1
+                        open_connections[-1].sendall(garbage)
+                    except OSError:
+                        continue  # it listens no more, or has seen enough
+        for connection in open_connections:
+            connection.close()
+
+    def _listening(self) -> set[tuple[str, int]]:
+        """Returns the places at which the trainers of this host listen."""
+        rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+        by_inode = {row[9]: row[1] for row in rows if row[3] == "0A"}
+        own = set()
+        for process in Path("/proc").glob("[0-9]*"):
+            if not read(process / "cmdline").split(b"\0")[0].endswith(b"thinpipe-trainer"):
+                continue
+            try:
+                links = [os.readlink(file) for file in (process / "fd").iterdir()]
+            except OSError:
+                continue
+            own |= {by_inode[link[8:-1]] for link in links if link.startswith("socket:[") and link[8:-1] in by_inode}
+        return {decoded(place) for place in own}
+
+
+def decoded(place: str) -> tuple[str, int]:
+    """Returns the address and port that /proc/net/tcp has in hexadecimal digits."""
+    address, port = place.split(":")
+    return socket.inet_ntoa(struct.pack("<I", int(address, 16))), int(port, 16)
+
+
+def read(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""  # the process has just ended
+
+
+def token_of(process: int) -> bytes:
+    variables = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+    (token,) = (variable.partition(b"=")[2] for variable in variables if variable.startswith(b"THINPIPE_RUN_TOKEN="))
+    return token
 
 
 def workers_on(node: str) -> list[int]:
@@ -226,6 +348,7 @@ def main() -> int:
         globals()["FOLDER"] = Path(folder)
         write("sites.json", SITES)
         write("machines.json", MACHINES)
+        write("folder-machines.json", IN_FOLDER)
         write("live.json", experiment("live", "sites.json"))
         write("cluster.json", experiment("cluster", "machines.json"))
         subprocess.run([PROGRAM, "run", "live.json"], cwd=folder, check=True, timeout=END_S)

@@ -237,6 +237,10 @@ TEST(TopologyRefusals, OfGraphs) {
       "/links", "a cluster topology has no links");
   expect_refusal({{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a"}}, {"network_interface", "eth0"}},
                  "/network_interface", "only in a topology of kind \"cluster\"");
+  expect_refusal({{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a"}}, {"rendezvous", "tcp"}},
+                 "/rendezvous", "only in a topology of kind \"cluster\"");
+  expect_refusal({{"name", "c"}, {"kind", "cluster"}, {"hosts", {"a"}}, {"rendezvous", "udp"}}, "/rendezvous",
+                 "\"tcp\"");
 }
 
 TEST(TopologyRefusals, OfMoreHostsThanTheSubnetHolds) {

@@ -45,7 +45,13 @@ TEST(TopologyTest, ReadsTheTopologyOfAClusterAndWritesIt) {
   EXPECT_EQ(topology.kind, TopologyKind::cluster);
   EXPECT_FALSE(topology.is_emulated());
   EXPECT_EQ(topology.network_interface, "10.1.0.0/16");
+  EXPECT_FALSE(topology.meets_in_folder);
+  EXPECT_FALSE(to_json(topology).contains("rendezvous"));
   EXPECT_EQ(to_json(parse_topology(to_json(topology), {"t.json", ""})), to_json(topology));
+  Json in_folder = text;
+  in_folder["rendezvous"] = "folder";
+  EXPECT_TRUE(parse_topology(in_folder, {"t.json", ""}).meets_in_folder);
+  EXPECT_EQ(to_json(parse_topology(in_folder, {"t.json", ""})).at("rendezvous"), "folder");
 }
 
 // Returns the file names of the bundled topologies.

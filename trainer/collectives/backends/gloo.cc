@@ -23,17 +23,16 @@
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
-#include <gloo/rendezvous/context.h>
-#include <gloo/rendezvous/file_store.h>
-#include <gloo/transport/tcp/device.h>
 
 #include "common/protocol/call.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/backends/gloo_context.hh"
 #include "trainer/collectives/backends/gloo_point_to_point.hh"
 #include "trainer/collectives/reduce_function.hh"
 #include "trainer/collectives/scaled_block.hh"
-#include "trainer/collectives/transport/local_address.hh"
+#include "trainer/collectives/transport/peer_sockets.hh"
+#include "trainer/collectives/transport/rendezvous.hh"
 #include "trainer/collectives/transport/sigpipe_block.hh"
 
 namespace thinpipe::trainer {
@@ -69,7 +68,7 @@ class GlooCollective : public Collective {
 
   int rank_;
   int world_size_;
-  std::shared_ptr<gloo::rendezvous::Context> context_;  // null in a world of one
+  std::shared_ptr<gloo::Context> context_;  // null in a world of one
   // Every worker makes the same calls, so tags agree and no two calls share one.
   std::uint32_t next_tag_ = 0;
   std::string failure_;  // of an earlier call
@@ -81,22 +80,24 @@ GlooCollective::GlooCollective(const GlooOptions& options, const GroupOptions& g
     throw CollectiveError(fmt::format("connect: rank {} is not below world size {}", rank_, world_size_));
   }
   if (world_size_ == 1) return;
-  attempt(fmt::format("connect at {} through {}", group_options.address, group_options.rendezvous_directory),
+  const std::string& place = group_options.rendezvous_addresses.empty()
+                                 ? group_options.rendezvous_directory
+                                 : group_options.rendezvous_addresses.front();
+  attempt(fmt::format("connect at {} through {}", group_options.address, place),
           [&] { connect(options, group_options); });
 }
 
 void GlooCollective::connect(const GlooOptions& options, const GroupOptions& group_options) {
-  // Gloo would also detect a wrong address, but it then leaks the address it looked up.
-  bind_to(group_options.address);
-  gloo::transport::tcp::attr attributes;
-  attributes.hostname = group_options.address;
-  auto device = gloo::transport::tcp::CreateDevice(attributes);
-  gloo::rendezvous::FileStore store(group_options.rendezvous_directory);
-  auto context = std::make_shared<gloo::rendezvous::Context>(rank_, world_size_);
-  context->setTimeout(
+  const auto secret = run_token_of_environment();
+  const PeerListener listener({.address = group_options.address, .secret = secret});
+  const auto notices = meet(group_options, secret, listener.notice(), options.timeout_s);
+  std::vector<int> others;
+  for (int rank = 0; rank < world_size_; ++rank) {
+    if (rank != rank_) others.push_back(rank);
+  }
+  context_ = gloo_context_over(
+      rank_, world_size_, connect_sockets(listener, secret, notices, rank_, others, options.timeout_s),
       std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.timeout_s)));
-  context->connectFullMesh(store, device);
-  context_ = std::move(context);
   // A worker that fails right after it has connected must not look as if it could not be reached.
   gloo::BarrierOptions everyone_connected(context_);
   everyone_connected.setTag(next_tag_++);

@@ -44,9 +44,9 @@ struct Unproved {
 // The state of one accept() call.
 class Reception {
  public:
-  Reception(const FileDescriptor& listener, const PeerToken& token, std::vector<int> ranks,
+  Reception(const FileDescriptor& listener, const PeerProof& proof, std::vector<int> ranks,
             double hello_timeout_s)
-      : listener_(listener), token_(token), awaited_(std::move(ranks)), hello_timeout_s_(hello_timeout_s) {}
+      : listener_(listener), proof_(proof), awaited_(std::move(ranks)), hello_timeout_s_(hello_timeout_s) {}
 
   std::map<int, FileDescriptor> run(double timeout_s) {
     while (!awaited_.empty()) {
@@ -86,7 +86,7 @@ class Reception {
         unproved_.pop_front();
       }
       unproved_.push_back(
-          {.socket = std::move(socket), .from = name_of(address, bytes), .hello = IncomingHello(token_)});
+          {.socket = std::move(socket), .from = name_of(address, bytes), .hello = IncomingHello(proof_)});
     }
   }
 
@@ -101,12 +101,16 @@ class Reception {
       }
       if (received <= 0) return refuse(each, "it left before it had said who it is");
       each.hello.arrived(static_cast<std::size_t>(received));
-      if (each.hello.is_wrong()) return refuse(each, "it does not know the token");
+      if (each.hello.is_wrong()) return refuse(each, "it does not prove that it belongs to the run");
     }
     const std::uint32_t rank = each.hello.rank().value();
     const auto found =
         std::ranges::find_if(awaited_, [rank](int awaited) { return std::cmp_equal(awaited, rank); });
     if (found == awaited_.end()) return refuse(each, fmt::format("rank {} is not awaited", rank));
+    const KeyedHash answer = each.hello.answer();
+    // So few bytes always fit into the buffer of a new connection.
+    if (send(each.socket.get(), answer.data(), answer.size(), MSG_NOSIGNAL) != std::ssize(answer))
+      return refuse(each, "it left before it had an answer");
     proved_.emplace(*found, std::move(each.socket));
     awaited_.erase(found);
     since_last_ = {};
@@ -121,7 +125,7 @@ class Reception {
   }
 
   const FileDescriptor& listener_;
-  const PeerToken& token_;
+  const PeerProof& proof_;
   std::vector<int> awaited_;
   double hello_timeout_s_;
   Stopwatch since_last_;
@@ -132,8 +136,12 @@ class Reception {
 
 }  // namespace
 
-PeerListener::PeerListener(const std::string& address, double hello_timeout_s)
-    : socket_(bind_to(address)), hello_timeout_s_(hello_timeout_s) {
+PeerListener::PeerListener(const Options& options)
+    : socket_(bind_to(options.address, options.ports)),
+      notice_{.challenge = options.challenge ? *options.challenge : random_run_token()},
+      proof_(options.secret, notice_.challenge),
+      hello_timeout_s_(options.hello_timeout_s) {
+  const std::string& address = options.address;
   if (listen(socket_.get(), SOMAXCONN) != 0) throw SystemError("listen at " + address, errno);
   const int flags = fcntl(socket_.get(), F_GETFL);
   if (flags < 0 || fcntl(socket_.get(), F_SETFL, flags | O_NONBLOCK) != 0)
@@ -141,11 +149,10 @@ PeerListener::PeerListener(const std::string& address, double hello_timeout_s)
   notice_.address_bytes = sizeof notice_.address;
   if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&notice_.address), &notice_.address_bytes) != 0)
     throw SystemError("get the port that the socket at " + address + " listens on", errno);
-  notice_.token = random_token();
 }
 
 std::map<int, FileDescriptor> PeerListener::accept(std::vector<int> ranks, double timeout_s) const {
-  return Reception(socket_, notice_.token, std::move(ranks), hello_timeout_s_).run(timeout_s);
+  return Reception(socket_, proof_, std::move(ranks), hello_timeout_s_).run(timeout_s);
 }
 
 }  // namespace thinpipe::trainer

@@ -3,7 +3,9 @@
 // something else, or nothing, loses the connection and is named in the log, while the workers' connections go on.
 #pragma once
 
+#include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -20,21 +22,30 @@ class PeerListener {
   struct Notice {
     sockaddr_storage address = {};
     socklen_t address_bytes = 0;
-    PeerToken token = {};
+    PeerChallenge challenge = {};
   };
 
-  // Listens at this address, at any port. `hello_timeout_s`: the time that a connection has to prove itself. Throws Error
-  // naming the address.
-  explicit PeerListener(const std::string& address, double hello_timeout_s = 5);
+  struct Options {
+    std::string address;                          // to listen at
+    std::vector<std::uint16_t> ports = {};        // the first that is free; empty: any port
+    std::optional<RunToken> secret = {};          // see PeerProof
+    std::optional<PeerChallenge> challenge = {};  // nullopt: a random one
+    double hello_timeout_s = 5;                   // the time that a connection has to prove itself
+  };
+
+  // Throws Error naming the address.
+  explicit PeerListener(const Options& options);
 
   const Notice& notice() const { return notice_; }
 
-  // Waits until each of these workers has connected. Throws Error naming those that have not if none does for `timeout_s`.
+  // Waits until each of these workers has connected, and proves to it that it has reached this listener. Throws Error naming
+  // those that have not if none does for `timeout_s`.
   std::map<int, FileDescriptor> accept(std::vector<int> ranks, double timeout_s) const;
 
  private:
   FileDescriptor socket_;
   Notice notice_;
+  PeerProof proof_;
   double hello_timeout_s_;
 };
 

@@ -244,6 +244,29 @@ TEST(Gloo, TalksThroughItsOwnAddress) {
   EXPECT_GE(own, 2) << fmt::format("{}", fmt::join(seen, " "));
 }
 
+// Returns how many of this process's sockets listen.
+int listening_sockets() {
+  int out = 0;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd")) {
+    int listens = 0;
+    socklen_t size = sizeof listens;
+    if (getsockopt(std::stoi(entry.path().filename()), SOL_SOCKET, SO_ACCEPTCONN, &listens, &size) == 0)
+      out += listens;
+  }
+  return out;
+}
+
+TEST(Gloo, ListensToNobodyOnceItIsConnected) {
+  const TemporaryFolder directory;
+  const auto messages = errors_of(3, [&](int rank) {
+    const auto net = join_gloo({rank, 3, "127.0.0.1", directory.path()});
+    net->barrier();
+    EXPECT_EQ(listening_sockets(), 0);
+    net->barrier();
+  });
+  EXPECT_THAT(messages, ::testing::Each(""));
+}
+
 std::size_t thread_count() {
   return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}));
 }
