@@ -248,8 +248,17 @@ def labels_of(records: dict[Path, bytes]) -> set[str]:
 
 
 def starts_in(log: Path) -> Counter[str]:
-    """Counts the runs that a command started, by label."""
-    return Counter(re.findall(r"^\S+ \[\d+/\d+\] (.*): starting", log.read_text(encoding="utf-8", errors="replace"), re.MULTILINE))
+    """Counts the runs that a command started, by label. A slow start is reported again and again, which counts once."""
+    starts: Counter[str] = Counter()
+    last: dict[str, str] = {}
+    for line in log.read_text(encoding="utf-8", errors="replace").splitlines():
+        if not (found := re.match(r"\S+ \[(\d+)/\d+\] (.*): ([^:]*)$", line)):
+            continue
+        place, label, event = found.groups()
+        if event == "starting" and last.get(place) != event:
+            starts[label] += 1
+        last[place] = event
+    return starts
 
 
 # Checks

@@ -30,11 +30,15 @@ for number, values in enumerate(itertools.product(*sweep.values()), 1):
     file = results / label / "run.json"
     if file.exists() and fault != "twice":
         continue
-    print(f"01:02:03 [{number}/9] {label}: starting", file=sys.stderr, flush=True)
+    for report in ("starting", "starting"):  # as every few seconds while the machine is busy
+        print(f"01:02:03 [{number}/9] {label}: {report}", file=sys.stderr, flush=True)
     file.parent.mkdir(parents=True, exist_ok=True)
     time.sleep(0.02)
     file.with_suffix(".new").write_text(json.dumps({"label": label, "status": "completed"}))
     file.with_suffix(".new").rename(file)
+    print(f"01:02:09 [{number}/9] {label}: completed", file=sys.stderr, flush=True)
+    if fault == "again":
+        print(f"01:02:10 [{number}/9] {label}: starting", file=sys.stderr, flush=True)
 if fault == "process":
     subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 if fault == "file":
@@ -93,6 +97,9 @@ class SoakTest(unittest.TestCase):
 
     def test_a_run_that_starts_again(self) -> None:
         self.assert_violated("twice", "started although they were complete")
+
+    def test_a_run_that_one_command_starts_twice(self) -> None:
+        self.assert_violated("again", "one command started twice")
 
     def test_a_command_that_fails(self) -> None:
         self.assert_violated("status", "the undisturbed command ended with 1")
