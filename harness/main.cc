@@ -47,6 +47,7 @@ int run(int argc, char** argv) {
       "  thinpipe run experiments/quickstart.json\n"
       "  thinpipe plan experiments/quickstart.json\n"
       "  thinpipe report results/quickstart --target 0.8\n"
+      "  thinpipe compare theirs.jsonl results/quickstart --within 5%\n"
       "  thinpipe export results/quickstart --output quickstart.jsonl\n"
       "  thinpipe list synchronisers\n"
       "  thinpipe exec three-switch -- python3 train.py\n"

@@ -14,6 +14,7 @@
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/output_file.hh"
+#include "harness/commands/target_option.hh"
 #include "harness/records/record.hh"
 #include "harness/reports/csv.hh"
 #include "harness/reports/html.hh"
@@ -72,19 +73,6 @@ fs::path run_folder(const ReportOptions& options, const Report& report) {
   if (found == report.runs.end())
     throw InputError({"--run " + options.run, ""}, "no run of these results has this id; --json lists them");
   return folder_of_row(options.results, *found);
-}
-
-// "0.84" or "METRIC=VALUE".
-Target parse_target(const std::string& text) {
-  const std::size_t equals = text.find('=');
-  const std::string number = equals == std::string::npos ? text : text.substr(equals + 1);
-  const Json value = Json::parse(number, nullptr, false);
-  const Place place{"--target " + text, ""};
-  if (!value.is_number())
-    throw InputError(place,
-                     "must be an accuracy such as 0.84, or a loss: test_loss=0.5, bits_per_byte=2.2 or "
-                     "perplexity=40");
-  return read_target(equals == std::string::npos ? value : Json{{text.substr(0, equals), value}}, place);
 }
 
 void refuse_several_formats(const ReportOptions& options) {

@@ -293,6 +293,8 @@ Digest digest(Record record, const Wanted& wanted) {
     out.failed_checks = failed_checks(record);
   }
   if (wanted.curve) out.curve = std::move(record.curve);
+  if (wanted.config) out.config = decisive_part(record.config);
+  out.parameters_hash = std::move(record.parameters_hash);
   set_names(out, std::move(record.config));
   return out;
 }

@@ -17,6 +17,7 @@ struct Wanted {
   std::optional<std::int64_t> hold = {};  // evaluations at the target; nullopt: the record's own number
   std::vector<std::string> over = {};     // further baselines (take_rows)
   bool curve = false;
+  bool config = false;
   bool origin = false;
 };
 
@@ -35,6 +36,8 @@ struct Digest {
   std::vector<std::string> origin;  // the values of origin_facts(), if wanted
   std::vector<std::string> failed_checks;
   std::vector<record::CurvePoint> curve;  // if wanted
+  Json config = nullptr;                  // its decisive part, if wanted
+  std::optional<std::string> parameters_hash;
 
   bool is_pruned() const { return pruning.value("ratio", 0.0) > 0; }
 };

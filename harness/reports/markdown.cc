@@ -9,11 +9,8 @@
 #include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
-namespace {
 
-// Escapes punctuation by backslashes, as CommonMark allows, and makes a cell one line. HTML, which Markdown
-// passes through, becomes entities, because not every reader supports "\<".
-std::string in_markdown(std::string_view text) {
+std::string markdown_text(std::string_view text) {
   constexpr std::string_view special = R"(\`*_{}[]()#!|~$)";
   std::string out;
   for (const char c : text) {
@@ -39,35 +36,36 @@ std::string in_markdown(std::string_view text) {
   return out;
 }
 
+namespace {
+
 std::string line(const std::vector<std::string>& cells) {
   return fmt::format("| {} |\n", fmt::join(cells, " | "));
 }
 
-// Aligns the first column left and the others right.
-std::string pipe_table(const Table& table) {
+}  // namespace
+
+std::string markdown_table(const Table& table) {
   std::vector<std::string> header;
-  for (const Column& column : table.columns) header.push_back(in_markdown(column.heading));
+  for (const Column& column : table.columns) header.push_back(markdown_text(column.heading));
   std::vector<std::string> rule(table.columns.size(), "---:");
   rule.front() = ":---";
   std::string out = line(header) + line(rule);
   for (const std::vector<Cell>& row : table.rows) {
     std::vector<std::string> cells;
-    for (const Cell& cell : row) cells.push_back(in_markdown(cell.text));
+    for (const Cell& cell : row) cells.push_back(markdown_text(cell.text));
     out += line(cells);
   }
   return out;
 }
 
-}  // namespace
-
 std::string markdown_report(const Report& report) {
-  std::string out = pipe_table(runs_table(report.runs));
+  std::string out = markdown_table(runs_table(report.runs));
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
-    out += fmt::format("\n{}\n{}\n", pipe_table(seeds_table(repeated)), spread_note);
+    out += fmt::format("\n{}\n{}\n", markdown_table(seeds_table(repeated)), spread_note);
   }
   if (const std::string note = marks_note(report.runs); !note.empty()) out += fmt::format("\n{}\n", note);
   for (const std::string& warning : warnings_of(report.runs))
-    out += fmt::format("\nWarning: {}\n", in_markdown(warning));
+    out += fmt::format("\nWarning: {}\n", markdown_text(warning));
   return out;
 }
 

@@ -8,9 +8,7 @@
 #include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
-namespace {
-
-std::string text(const Table& table) {
+std::string text_table(const Table& table) {
   std::vector<std::string> header;
   std::vector<std::vector<std::string>> rows(table.rows.size());
   for (std::size_t column = 0; column < table.columns.size(); ++column) {
@@ -21,12 +19,10 @@ std::string text(const Table& table) {
   return format_table(header, rows);
 }
 
-}  // namespace
-
 std::string text_report(const Report& report) {
-  std::string out = text(without_empty_columns(runs_table(report.runs)));
+  std::string out = text_table(without_empty_columns(runs_table(report.runs)));
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
-    out += fmt::format("\n{}{}\n", text(without_empty_columns(seeds_table(repeated))), spread_note);
+    out += fmt::format("\n{}{}\n", text_table(without_empty_columns(seeds_table(repeated))), spread_note);
   }
   if (const std::string note = marks_note(report.runs); !note.empty()) out += fmt::format("\n{}\n", note);
   for (const std::string& warning : warnings_of(report.runs)) out += fmt::format("\nWarning: {}\n", warning);
