@@ -197,8 +197,8 @@ FAULTS = [
     Fault(
         name="ignored exit status",
         file="harness/executors/local.cc",
-        old="return (finished || is_script()) && process.exit_status() && process.exit_status()->ok();",
-        new="return (finished || is_script()) && process.exit_status().has_value();",
+        old="return (finished || saved_after || is_script()) && process.exit_status() && process.exit_status()->ok();",
+        new="return (finished || saved_after || is_script()) && process.exit_status().has_value();",
         program="harness_program_tests",
         tests="RunCommand/Faults.*",
     ),
