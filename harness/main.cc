@@ -40,7 +40,6 @@ int run(int argc, char** argv) {
   Invocation invocation{.arguments = {argv, argv + argc}, .action = {}};
   CLI::App program("How long does a training method take to reach an accuracy on a given network, and why?",
                    "thinpipe");
-  program.set_version_flag("--version", "thinpipe " THINPIPE_VERSION);
   program.require_subcommand(1);
   program.footer(
       "Examples:\n"

@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--thinpipe",
         type=Path,
         metavar="FILE",
-        help="the program (default: $THINPIPE, build/release/thinpipe, or that in PATH)",
+        help="the program (default: $THINPIPE, that of the build or installation, or that in PATH)",
     )
     add_destination(parser, BEGIN, END)
     options = parser.parse_args(arguments)

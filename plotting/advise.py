@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--thinpipe",
         type=Path,
         metavar="FILE",
-        help="the program (default: $THINPIPE, build/release/thinpipe, or that in PATH)",
+        help="the program (default: $THINPIPE, that of the build or installation, or that in PATH)",
     )
     options, for_program = parser.parse_known_args(arguments)
     try:

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-BUILT = Path(__file__).resolve().parents[1] / "build" / "release" / "thinpipe"
+FOLDER = Path(__file__).resolve().parents[1]
+# The program of the build, or of the installation, which has this folder in PREFIX/share/thinpipe.
+IS_INSTALLED = FOLDER.parts[-2:] == ("share", "thinpipe")
+BUILT = FOLDER.parent.parent / "bin" / "thinpipe" if IS_INSTALLED else FOLDER / "build" / "release" / "thinpipe"
 # Marks of methods and numbers, by the verdict on the emulated networks.
 VERDICT_MARKS = {"degraded": "†", "not judged": "‡"}
 SCHEMA_VERSION = 2
@@ -81,7 +84,7 @@ def add_report_options(parser: argparse.ArgumentParser) -> None:
         "--thinpipe",
         type=Path,
         metavar="FILE",
-        help="the program whose report judges the runs (default: $THINPIPE, build/release/thinpipe, or that in PATH)",
+        help="the program whose report judges the runs (default: $THINPIPE, that of the build or installation, or that in PATH)",
     )
     parser.add_argument(
         "--report", type=Path, metavar="FILE", help="a saved output of 'thinpipe report --json', instead of the program"

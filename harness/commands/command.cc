@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "harness/records/provenance.hh"
+
 namespace thinpipe {
 namespace {
 
@@ -18,6 +20,7 @@ CommandRegistration::CommandRegistration(int position, AddCommand add) {
 }
 
 void add_commands(CLI::App& program, Invocation& invocation) {
+  program.set_version_flag("--version", [] { return "thinpipe " + program_version(); });
   for (const auto& [position, add] : commands()) add(program, invocation);
 }
 

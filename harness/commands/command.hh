@@ -27,6 +27,7 @@ struct CommandRegistration {
   CommandRegistration(int position, AddCommand add);
 };
 
+// Adds all commands, and --version.
 void add_commands(CLI::App& program, Invocation& invocation);
 
 }  // namespace thinpipe

@@ -19,12 +19,21 @@ namespace {
 
 const std::vector<std::string> listed_kinds = {"synchronisers", "models",   "datasets",   "partitions",
                                                "optimisers",    "pruning",  "topologies", "profiles",
-                                               "collectives",   "trainers", "settings"};
+                                               "collectives",   "trainers", "settings",   "experiments"};
 
 struct ListOptions {
   std::string kind;
   bool json = false;
 };
+
+Json describe_experiments() {
+  Json out = Json::object();
+  for (const std::string& name : bundled_experiments().names()) {
+    const Json file = parse_json_file(bundled_experiments().find(name, {}, {}).string());
+    out[name] = {{"summary", file.value("description", "")}};
+  }
+  return out;
+}
 
 Json describe_topologies() {
   Json out = Json::object();
@@ -75,6 +84,7 @@ Json describe_settings(const Json& configuration) {
 }
 
 Json describe_kind(const std::string& kind) {
+  if (kind == "experiments") return describe_experiments();
   if (kind == "topologies") return describe_topologies();
   if (kind == "profiles") return describe_profiles();
   if (kind == "trainers") return describe_trainers();

@@ -35,6 +35,11 @@ fs::path BundledFiles::find(const std::string& name, const fs::path& from, const
   return folder_ / (name + ending_);
 }
 
+const BundledFiles& bundled_experiments() {
+  static const BundledFiles files("experiment", "experiments", ".json");
+  return files;
+}
+
 const BundledFiles& bundled_topologies() {
   static const BundledFiles files("topology", "topologies", ".json");
   return files;

@@ -29,6 +29,7 @@ class BundledFiles {
   std::vector<std::string> names_;
 };
 
+const BundledFiles& bundled_experiments();
 const BundledFiles& bundled_topologies();
 const BundledFiles& bundled_rate_traces();
 // External trainers: programs that replace thinpipe-trainer.

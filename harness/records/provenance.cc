@@ -2,6 +2,7 @@
 #include "harness/records/provenance.hh"
 
 #include <chrono>
+#include <string_view>
 #include <thread>
 
 #include <fmt/chrono.h>
@@ -20,6 +21,11 @@ Json or_null(const std::optional<std::string>& name) {
 }
 
 }  // namespace
+
+std::string program_version() {
+  return fmt::format("{} ({}{})", THINPIPE_VERSION, std::string_view(git_commit).substr(0, 10),
+                     git_dirty ? ", with uncommitted changes" : "");
+}
 
 Json describe_program_and_machine() {
   utsname system{};

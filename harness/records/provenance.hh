@@ -8,6 +8,9 @@
 
 namespace thinpipe {
 
+// Returns the version and the commit that the program was built from: "0.1.0 (f06749d8c8, with uncommitted changes)".
+std::string program_version();
+
 // Returns {"version", "git_commit", "dirty", "compiler", "build_type", "kernel", "cpu", "cores",
 // "memory_bytes", "gpu"}; the commit is the one the program was built from.
 Json describe_program_and_machine();

@@ -15,10 +15,12 @@
 namespace thinpipe::trainer {
 namespace {
 
-// The package that was built with this program, for THINPIPE_PYTHON_INTERPRETER. Python runs this folder's
-// __main__.py and finds the package beside it.
+// The package that was built with this program, for THINPIPE_PYTHON_INTERPRETER, or installed with it. Python runs this
+// folder's __main__.py and finds the package beside it.
 std::filesystem::path built_package() {
-  return std::filesystem::read_symlink("/proc/self/exe").parent_path() / "python";
+  const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto built = programs / "python";
+  return std::filesystem::exists(built) ? built : programs.parent_path() / "lib" / "thinpipe" / "python";
 }
 
 std::optional<std::string>& version_of_python() {

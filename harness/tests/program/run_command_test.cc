@@ -54,6 +54,14 @@ TEST(RunCommand, LeavesARecordOfEachRunAndPrintsTheTable) {
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
+TEST(RunCommand, SuggestsAShippedExperimentForAMistypedName) {
+  const Program program;
+  const auto ended = program.run({"run", "quikstart"});
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors, AllOf(HasSubstr("unknown experiment \"quikstart\""), HasSubstr("\"quickstart\""),
+                                  HasSubstr("or give the path of a .json file")));
+}
+
 TEST(RunCommand, KeepsTheTimesOfAllWorkersUnlessTheyAreNotWanted) {
   const Program program;
   const std::string experiment = program.experiment({{"topology", "loopback"}, {"iterations", 5}});
