@@ -14,6 +14,8 @@ import tempfile
 import unittest
 from pathlib import Path
 
+import debian_root
+
 ROOT = Path(__file__).resolve().parents[2]
 FREE_BYTES = 20e9  # for the base, the build with its packages, and the image
 BASE = "localhost/thinpipe-base:12"
@@ -35,14 +37,10 @@ def skip(reason):
 
 
 def lacks():
-    if os.geteuid() != 0:
-        return "debootstrap and changes of root need root"
-    for program in ("podman", "buildah", "debootstrap"):
+    for program in ("podman", "buildah"):
         if shutil.which(program) is None:
             return f"{program} is not installed (scripts/setup.sh full)"
-    if shutil.disk_usage(ROOT / "build").free < FREE_BYTES:
-        return f"less than {FREE_BYTES / 1e9:.0f} GB are free in {ROOT / 'build'}"
-    return None
+    return debian_root.lacks(ROOT / "build", FREE_BYTES)
 
 
 class Engine:
@@ -71,10 +69,10 @@ class Engine:
 
 def make_base(engine, folder):
     root = folder / "base"
-    mirror = os.environ.get("DEBIAN_MIRROR", "http://deb.debian.org/debian")
-    made = subprocess.run(["debootstrap", "--variant=minbase", "bookworm", root, mirror], capture_output=True, text=True)
-    if made.returncode != 0:
-        skip(f"debootstrap cannot make a Debian 12 from {mirror}: {made.stdout[-1000:]}{made.stderr[-1000:]}")
+    try:
+        debian_root.make(root, "bookworm")
+    except debian_root.CannotMake as error:
+        skip(error)
     with subprocess.Popen(["tar", "-C", root, "-c", "."], stdout=subprocess.PIPE) as packed:
         imported = engine.call("podman", "import", "-", BASE, stdin=packed.stdout)
     if imported.returncode != 0 or packed.returncode != 0:
