@@ -2,6 +2,7 @@
 #include "trainer/collectives/algorithms/tree_sums.hh"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "common/support/exception.hh"
@@ -27,7 +28,7 @@ Sums sums_along(const std::vector<int>& parents) {
   for (std::size_t next = 0; next < order.size(); ++next) {
     const std::vector<int>& from = children[static_cast<std::size_t>(order[next])];
     if (next == 0 || !from.empty()) out.push_back({.into = order[next], .from = from});
-    order.insert(order.end(), from.begin(), from.end());
+    std::ranges::copy(from, std::back_inserter(order));
   }
   if (roots != 1 || order.size() != parents.size()) {
     throw Error("a group's reduction tree must reach every worker from one root");
