@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs the missing packages for building and running Thinpipe on Debian 12 or 13. Quick if none is missing; never
-# prompts. It also knows the names of Ubuntu 24.04 and Fedora, without LibTorch (docs/install.md), and is untested there.
+# prompts. It also knows the names of Ubuntu 24.04 and Fedora, without LibTorch (docs/how-to/install.md), and is untested there.
 #
 #   scripts/setup.sh          the packages for ./quickstart.sh
 #   scripts/setup.sh python   adds those for methods, models and data in Python files
@@ -90,7 +90,7 @@ case "$system" in
   ;;
 esac
 if [[ "$system" =~ ^(ubuntu|fedora) ]]; then
-  echo "setup: untested on ${system% }; the packages are those for the programs, and LibTorch comes from PyPI (docs/install.md)" >&2
+  echo "setup: untested on ${system% }; the packages are those for the programs, and LibTorch comes from PyPI (docs/how-to/install.md)" >&2
 fi
 
 missing=()
