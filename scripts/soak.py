@@ -106,6 +106,8 @@ def make_experiment(turn: Round) -> dict:
             "sweep": {"mode": ["live"], "method": methods(["dense", "topk"]), "seed": list(range(1, turn.random.randint(8, 12)))},
         }
     modes = choose.choice((["live"], ["converge"], ["replay"], ["simulate"], ["replay", "simulate"], ["live", "replay"]))
+    if turn.disturbance == "planned fault":
+        modes = ["live"]  # only these have workers that can fail
     topology = choose.choice(("loopback", "three-switch")) if modes == ["live"] else "three-switch"
     workers = 2 if topology == "loopback" else 8
     if modes == ["converge"]:
@@ -115,7 +117,7 @@ def make_experiment(turn: Round) -> dict:
     names = choose.sample(sorted(METHODS), choose.randint(1, 3))
     # The mode in the label tells a replay from the convergence run that it makes.
     sweep = {"mode": modes, "method": methods(names)}
-    if turn.disturbance == "planned fault" and modes == ["live"]:
+    if turn.disturbance == "planned fault":
         event = {"worker": choose.randrange(workers), "at_iteration": choose.randint(2, 5), "action": "kill"}
         base["worker_events"] = [event]
         base["on_worker_failure"] = {"action": "restart", "at_most": 3, "checkpoint_every_iterations": 2}
