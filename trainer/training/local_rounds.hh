@@ -58,6 +58,9 @@ class LocalRounds {
   // Returns the largest number of steps by which a worker can be ahead of another.
   std::int64_t largest_lead() const { return interval_ + overlap_steps_; }
 
+  // Returns whether an exchange is on its way, whose bytes have not been reported.
+  bool is_exchanging() const { return flight_.has_value(); }
+
   // Returns whether all state can be saved: not while an exchange is in flight that will not be applied, which is the
   // same on every worker. Waits for the exchange in flight.
   bool can_be_saved();

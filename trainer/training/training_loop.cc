@@ -164,7 +164,8 @@ bool TrainingLoop::stop_if_due() {
   if (interruption_.request == nullptr || !interruption_.request->is_due(iteration_) ||
       iteration_ == last_iteration())
     return false;
-  if ((rounds_ && !rounds_->can_be_saved()) || (recorder_ != nullptr && !recorder_->is_complete()))
+  if ((rounds_ && (rounds_->is_exchanging() || !rounds_->can_be_saved())) ||
+      (recorder_ != nullptr && !recorder_->is_complete()))
     return false;
   save_checkpoint(interruption_.directory);
   return true;
