@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/run/run.hh"
 
+#include <cerrno>
 #include <chrono>
 #include <optional>
+#include <system_error>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -34,6 +36,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
+bool is_full_disk(const std::exception& error) {
+  const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
+  return of_system != nullptr && (of_system->code().value() == ENOSPC || of_system->code().value() == EDQUOT);
+}
+
 class RunInProgress {
  public:
   RunInProgress(const Run& run, const RunContext& context)
@@ -57,6 +64,8 @@ class RunInProgress {
       prepare_folder();
       outcome = train();
     } catch (const std::exception& error) {
+      // That is no failure of this run, and a record of one would keep the next start from repeating it.
+      if (is_full_disk(error)) throw;
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
       measure_until_failure();
     }
