@@ -117,7 +117,8 @@ ClusterRendezvous ClusterNetwork::rendezvous_at(const std::string& address) cons
   constexpr int ports = 4;
   constexpr int lowest_port = 20'000;
   constexpr int highest_port = 32'000;
-  ClusterRendezvous out{.environment = {{run_token_variable, text_of(random_run_token())}}};
+  ClusterRendezvous out;
+  out.environment.emplace_back(run_token_variable, text_of(random_run_token()));
   if (run_.setting->topology.meets_in_folder) return out;
   std::random_device random;
   std::uniform_int_distribution<int> any_port(lowest_port, highest_port);
