@@ -22,11 +22,12 @@ LIST_AFTER_TEXT = re.compile(r"^(?!(?:[-*>|#]|\d+\.) |\s|\||<!--)(.+)\n(?=(?:[-*
 
 
 def on_files(files, config):
-    from mkdocs.structure.files import File
+    from mkdocs.structure.files import File, InclusionLevel
 
     pages = [Path(file.abs_src_path) for file in files.documentation_pages()]
     for path in sorted(linked_outside(pages)):
-        files.append(File.generated(config, uri_of(path), abs_src_path=str(path)))
+        # The navigation need not have the pages among them, such as README.md.
+        files.append(File.generated(config, uri_of(path), abs_src_path=str(path), inclusion=InclusionLevel.NOT_IN_NAV))
     return files
 
 
