@@ -167,8 +167,12 @@ TEST_P(EveryMethod, StopsOnRequestAndContinuesAsIfNothingHadHappened) {
   } while (resume_after);
   ASSERT_EQ(iterations.size(), whole.iterations.size());
   for (std::size_t i = 0; i < iterations.size(); ++i) {
-    for (const char* member : {"iteration", "train_loss", "payload_bytes", "sent_bytes"})
+    for (const char* member : {"iteration", "train_loss"})
       EXPECT_EQ(iterations[i][member], whole.iterations[i][member]) << i << ", " << member;
+    // Differences of sums since the start, whose rounding depends on when that was.
+    for (const char* member : {"payload_bytes", "sent_bytes"})
+      EXPECT_NEAR(iterations[i][member].get<double>(), whole.iterations[i][member].get<double>(), 1e-6)
+          << i << ", " << member;
   }
   EXPECT_EQ(part.summary["parameters_hash"], whole.summary["parameters_hash"]);
   EXPECT_EQ(part.summary["effective_density"], whole.summary["effective_density"]);
