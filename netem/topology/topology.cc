@@ -226,12 +226,11 @@ Topology parse_topology(const Json& value, const Place& place) {
   Topology topology;
   std::string kind = "network";
   std::string forwarding = "bridged";
-  std::string rendezvous = "tcp";
+  std::string rendezvous;  // empty: not given
   object.read("name", topology.name, {.required = true});
   object.read("description", topology.description);
   object.read("kind", kind, {.one_of = {"network", "loopback", "cluster"}});
   object.read("network_interface", topology.network_interface);
-  const bool has_rendezvous = object.find("rendezvous") != nullptr;
   object.read("rendezvous", rendezvous, {.one_of = {"tcp", "folder"}});
   const Json* const congestion_control = object.find("congestion_control");
   const Json* const mtu = object.find("mtu");
@@ -261,7 +260,7 @@ Topology parse_topology(const Json& value, const Place& place) {
   if (topology.kind != TopologyKind::cluster) {
     constexpr auto only_in_cluster = "has an effect only in a topology of kind \"cluster\"; remove it";
     if (!topology.network_interface.empty()) throw InputError(place / "network_interface", only_in_cluster);
-    if (has_rendezvous) throw InputError(place / "rendezvous", only_in_cluster);
+    if (!rendezvous.empty()) throw InputError(place / "rendezvous", only_in_cluster);
   }
   if (!topology.is_emulated()) {
     const auto refuse = [&](const char* key, const char* why) {

@@ -239,8 +239,8 @@ TEST(TopologyRefusals, OfGraphs) {
                  "/network_interface", "only in a topology of kind \"cluster\"");
   expect_refusal({{"name", "l"}, {"kind", "loopback"}, {"hosts", {"a"}}, {"rendezvous", "tcp"}},
                  "/rendezvous", "only in a topology of kind \"cluster\"");
-  expect_refusal({{"name", "c"}, {"kind", "cluster"}, {"hosts", {"a"}}, {"rendezvous", "udp"}}, "/rendezvous",
-                 "\"tcp\"");
+  expect_refusal_of_form({{"name", "c"}, {"kind", "cluster"}, {"hosts", {"a"}}, {"rendezvous", "udp"}},
+                         "/rendezvous", "known: tcp, folder");
 }
 
 TEST(TopologyRefusals, OfMoreHostsThanTheSubnetHolds) {
