@@ -12,14 +12,14 @@ step "1 of 4: packages. A few minutes the first time"
 scripts/setup.sh
 
 # The tests need further packages, which ./check.sh installs.
-step "2 of 4: build. About 12 minutes on two cores the first time"
+step "2 of 4: build. About 10 minutes on two cores the first time"
 cmake --preset release -DTHINPIPE_TESTS=OFF -DTHINPIPE_BENCHMARKS=OFF --log-level=WARNING
 cmake --build --preset release
 
-step "3 of 4: smoke test: two workers on 127.0.0.1, uncapped. About 15 seconds"
+step "3 of 4: smoke test: two workers on 127.0.0.1, uncapped. Some seconds"
 build/release/thinpipe run experiments/smoke-loopback.json
 
-step "4 of 4: six methods over two links of 100 Mbit/s, eight workers. About 7 minutes on two cores"
+step "4 of 4: six methods over two links of 100 Mbit/s, eight workers. About 6 minutes on two cores"
 build/release/thinpipe run experiments/quickstart.json "$@"
 for figure in time_to_accuracy speedup; do
   /usr/bin/python3 "plotting/$figure.py" results/quickstart
