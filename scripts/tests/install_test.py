@@ -76,6 +76,11 @@ class InstallTest(unittest.TestCase):
             json.loads(self.thinpipe("schema", kind))
         self.thinpipe("advise", "three-switch", "--parameters", "1000000", "--compute", "20 ms")
 
+    def test_manual_pages_and_completions_are_where_systems_look(self):
+        self.assertIn("thinpipe", (PREFIX / "share/man/man1/thinpipe-run.1").read_text(encoding="utf-8"))
+        self.assertTrue((PREFIX / "share/bash-completion/completions/thinpipe").is_file())
+        self.assertTrue((PREFIX / "share/zsh/site-functions/_thinpipe").is_file())
+
     def test_every_file_that_a_shipped_one_names_as_its_schema_exists(self):
         named = 0
         for path in (*self.share.glob("experiments/**/*.json"), *self.share.glob("topologies/*.json")):
