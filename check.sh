@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds and tests everything, after installing what it needs. Exits with 0 if everything passes.
 #
-#   ./check.sh               format; documentation as a site; unit tests with AddressSanitizer and UndefinedBehaviorSanitizer; whole programs,
-#                            optimised, and the tests that run them; a fixed number of inputs for each fuzz target
+#   ./check.sh               format; documentation as a site; unit tests with AddressSanitizer and
+#                            UndefinedBehaviorSanitizer; whole programs, optimised, and the tests that run them; a
+#                            fixed number of inputs for each fuzz target
 #   ./check.sh --full        adds: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
 #                            if there is nvcc, Debian's kernel in a virtual machine, the container's image, fuzzing
 #                            for FUZZ_SECONDS (60) per target, benchmarks, plans of the largest models, planted faults

@@ -32,7 +32,7 @@ struct CompareOptions {
   bool markdown = false;
 };
 
-// As of cmp and diff: whoever compares has to tell a difference from trouble.
+// The exit statuses of cmp and diff: callers must be able to tell a difference from a failure.
 constexpr int exit_reproduced = 0;
 constexpr int exit_differs = 1;
 constexpr int exit_trouble = 2;

@@ -2,6 +2,7 @@
 #include "harness/run/sweep.hh"
 
 #include <map>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -117,11 +118,10 @@ class Sweep {
   }
 
   void note_leases(std::size_t index) {
-    if (leases_are_noted_ || !needs_leases(lock_path(index).parent_path())) return;
+    if (std::exchange(locks_are_known_, true) || !needs_leases(lock_path(index).parent_path())) return;
     progress_.note(fmt::format(
         "flock does not work in {}: runs are locked by files that their controllers touch every few seconds",
         options_.results.string()));
-    leases_are_noted_ = true;
   }
 
   bool reuse(std::size_t index) {
@@ -203,7 +203,7 @@ class Sweep {
   }
 
   const std::vector<Run>& runs_;
-  bool leases_are_noted_ = false;
+  bool locks_are_known_ = false;
   KeptRuns kept_;
   const SweepOptions& options_;
   StopSignals& stop_;

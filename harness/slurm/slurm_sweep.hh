@@ -16,10 +16,9 @@ struct SlurmOptions {
   bool detach = false;                      // returns after the submission
 };
 
-// Submits the runs that are neither kept nor already in Slurm's hands, and waits until all have ended, unless
-// detached. What several of them share is made by tasks of its
-// own, and convergence runs come before their replays: dependencies of jobs, so that no run waits on its node. A stop leaves the jobs
-// with Slurm. Throws Error if Slurm refuses the jobs.
+// Submits the runs that are neither kept nor already in Slurm's hands, and waits until all have ended, unless detached.
+// Tasks of their own make what several runs share, and replays wait for their convergence runs. These are dependencies
+// of jobs, so no run waits on its node. A stop leaves the jobs with Slurm. Throws Error if Slurm refuses the jobs.
 SweepResult run_on_slurm(const std::vector<Run>& runs, KeptRuns kept, const SweepOptions& sweep,
                          const SlurmOptions& options, StopSignals& stop);
 
