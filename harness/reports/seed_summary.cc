@@ -3,11 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <numeric>
+#include <unordered_map>
 
 #include <fmt/format.h>
 
+#include "common/support/parallel.hh"
 #include "harness/reports/bootstrap.hh"
 #include "harness/reports/verdicts.hh"
 
@@ -43,16 +44,21 @@ Rows completed(const Rows& rows) {
   return out;
 }
 
-// Returns the values of the runs that have one. An object stands for its mean.
-std::vector<double> values_of(const Rows& rows, const std::string& name) {
-  std::vector<double> values;
+// Returns the summary of each of these members over the runs that have a number there. An object stands for its mean.
+// Visits each row once: a report's rows do not fit into the processor's caches.
+std::vector<Json> summaries_of(const Rows& rows, const std::vector<std::string>& names) {
+  std::vector<std::vector<double>> values(names.size());
   for (const Json* const row : rows) {
-    const auto found = row->find(name);
-    if (found == row->end()) continue;
-    const Json& value = found->is_object() ? found->at("mean") : *found;
-    if (value.is_number()) values.push_back(value.get<double>());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto found = row->find(names[i]);
+      if (found == row->end()) continue;
+      const Json& value = found->is_object() ? found->at("mean") : *found;
+      if (value.is_number()) values[i].push_back(value.get<double>());
+    }
   }
-  return values;
+  std::vector<Json> out(names.size());
+  std::ranges::transform(values, out.begin(), summarise);
+  return out;
 }
 
 // Returns the number of rows with this value.
@@ -75,6 +81,15 @@ Json run_ids_of(const Rows& rows) {
   return ids;
 }
 
+std::vector<std::string> summarised_members(const std::vector<std::string>& baselines) {
+  std::vector<std::string> names(std::begin(quantities), std::end(quantities));
+  for (const std::string& baseline : baselines) {
+    for (const char* const comparison : comparisons) names.push_back(comparison + baseline);
+    names.push_back(fmt::format("speed_up_over_{}_with_set_up", baseline));
+  }
+  return names;
+}
+
 Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   const Json& first = *rows.front();
   const Rows measured = completed(rows);
@@ -92,12 +107,10 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
               {"judged", count(rows, "fidelity", "faithful") + count(rows, "fidelity", "degraded")},
               {"degraded", count(rows, "fidelity", "degraded")},
               {"not_judged", count(rows, "fidelity", "not judged")}};
-  for (const char* const quantity : quantities) out[quantity] = summarise(values_of(measured, quantity));
+  const std::vector<std::string> names = summarised_members(baselines);
+  std::vector<Json> summaries = summaries_of(measured, names);
+  for (std::size_t i = 0; i < names.size(); ++i) out[names[i]] = std::move(summaries[i]);
   for (const std::string& baseline : baselines) {
-    for (const char* const comparison : comparisons)
-      out[comparison + baseline] = summarise(values_of(measured, comparison + baseline));
-    const std::string with_set_up = fmt::format("speed_up_over_{}_with_set_up", baseline);
-    out[with_set_up] = summarise(values_of(measured, with_set_up));
     const std::string bound = fmt::format("speed_up_over_{}_is_lower_bound", baseline);
     out[bound] = count(rows, bound, true) > 0;
     const std::string fidelity = fmt::format("speed_up_over_{}_fidelity", baseline);
@@ -143,16 +156,16 @@ Json summarise(const std::vector<double>& values) {
 }
 
 Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines) {
-  std::map<Json, std::size_t> index_of_group;
+  std::unordered_map<std::string, std::size_t> index_of_group;
   std::vector<Rows> groups;
   for (const Json& row : rows) {
-    const auto [found, is_new] = index_of_group.try_emplace(
-        {row.at("experiment"), row.at("group"), row.at("target"), row.value("hold", Json())}, groups.size());
+    const Json group{row.at("experiment"), row.at("group"), row.at("target"), row.value("hold", Json())};
+    const auto [found, is_new] = index_of_group.try_emplace(group.dump(), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(&row);
   }
-  Json out = Json::array();
-  for (const Rows& group : groups) out.push_back(summary_of(group, baselines));
+  std::vector<Json> out(groups.size());
+  in_parallel(groups.size(), [&](std::size_t i) { out[i] = summary_of(groups[i], baselines); });
   return out;
 }
 

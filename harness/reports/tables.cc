@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/support/parallel.hh"
 #include "common/support/readable.hh"
 #include "harness/reports/verdicts.hh"
 
@@ -257,11 +258,12 @@ Table runs_table(const Json& rows) {
   for (const RunColumn& column : run_columns)
     table.columns.push_back({column.heading, column.meaning, column.for_terminals});
   const bool with_experiment = several_experiments(rows);
-  for (const Json& row : rows) {
-    std::vector<Cell>& cells = table.rows.emplace_back();
-    cells.push_back({name_of(row, with_experiment)});
-    for (const RunColumn& column : run_columns) cells.push_back(column.cell(row));
-  }
+  table.rows.resize(rows.size());
+  in_parallel(rows.size(), [&](std::size_t i) {
+    std::vector<Cell>& cells = table.rows[i];
+    cells.push_back({name_of(rows[i], with_experiment)});
+    for (const RunColumn& column : run_columns) cells.push_back(column.cell(rows[i]));
+  });
   return table;
 }
 
