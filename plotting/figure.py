@@ -42,16 +42,18 @@ def write_figure(
     panels: Callable[[pd.DataFrame], tuple[Panel, ...]] = panels_of,
     needs_time: bool = True,
     over: Callable[[Results], Iterable[str]] = lambda results: (),
+    narrow: Callable[[Results], Results] = lambda results: results,
 ) -> int:
     """Draws the figure for the command line's options. Returns the exit code: 0 drawn, 1 not written, 2 wrong input.
 
-    `over` returns the baselines that the figure needs beside dense and fp16.
+    `over` returns the baselines that the figure needs beside dense and fp16; `narrow` leaves out runs before anything
+    compares them.
     """
     try:
         results = load(options.results, Question.of(options, options.target))
         if baselines := tuple(over(results)):
             results = load(options.results, Question.of(options, options.target, baselines))
-        comparison = compare(results, options.mode, dict(options.where), panels, needs_time, Wishes.of(options))
+        comparison = compare(narrow(results), options.mode, dict(options.where), panels, needs_time, Wishes.of(options))
         for line in [*comparison.results.superseded, *incomplete_runs(comparison)]:
             print(f"{name}: {line}", file=sys.stderr)
         with style_context(options.style):

@@ -19,13 +19,14 @@ from matplotlib.ticker import PercentFormatter
 from comparison import Comparison
 from figure import add_origin, parser_of, write_figure
 from link_series import FILE_NAME, LinkSeries, read_link_series
+from load import Results
 from look import PAGE_WIDTH_IN
 from report import InputError
 from worker_times import FILE_NAME as WORKERS_FILE, WorkerIteration, read_worker_times
 
 MBIT, KB = 1e6, 1e3
 SAME_MOMENT_S = 1e-3
-CURVE_HEIGHT_IN, LINK_HEIGHT_IN, MARGINS_IN = 1.2, 0.75, 1.4
+CURVE_HEIGHT_IN, NO_CURVE_HEIGHT_IN, LINK_HEIGHT_IN, MARGINS_IN = 1.2, 0.05, 0.75, 1.4
 # Of a worker's strip; a single one is higher.
 STRIP_HEIGHT_IN, SINGLE_STRIP_HEIGHT_IN, MOST_STRIPS_HEIGHT_IN = 0.11, 0.25, 3.0
 MOST_LABELLED_STRIPS = 12
@@ -46,17 +47,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--from", dest="from_s", type=float, default=0.0, metavar="SECONDS", help="where to begin")
     parser.add_argument("--to", dest="to_s", type=float, metavar="SECONDS", help="where to end (default: with the run)")
     options = parser.parse_args(arguments)
-    return write_figure("links", options, functools.partial(draw, options=options), needs_time=False)
+    return write_figure(
+        "links", options, functools.partial(draw, options=options), needs_time=False,
+        narrow=functools.partial(only_run, run_id=options.run),
+    )
+
+
+def only_run(results: Results, run_id: str | None) -> Results:
+    """Returns the run with this id alone; all runs if it is None."""
+    if run_id is None:
+        return results
+    if run_id not in results.runs.run_id.values:
+        raise InputError(f"--run {run_id}: no run has this id; the runs are: {', '.join(results.runs.run_id)}")
+    return results.only(results.runs.run_id == run_id)
 
 
 def draw(comparison: Comparison, options: argparse.Namespace) -> Figure:
-    run, series = run_with_series(comparison, options.run)
+    run, series = run_with_series(comparison)
     to_s = series.end_s if options.to_s is None else options.to_s
     if not 0 <= options.from_s < to_s:
         raise InputError(f"--from {options.from_s:g}, --to {to_s:g}: must be times of the run, which took {series.end_s:.1f} s")
     workers = workers_of(comparison, run, series)
     strips_height_in = min(max(SINGLE_STRIP_HEIGHT_IN, STRIP_HEIGHT_IN * len(workers)), MOST_STRIPS_HEIGHT_IN)
-    heights = [CURVE_HEIGHT_IN, strips_height_in, *[LINK_HEIGHT_IN] * len(series.directions)]
+    heights = [CURVE_HEIGHT_IN if series.evaluations else NO_CURVE_HEIGHT_IN, strips_height_in, *[LINK_HEIGHT_IN] * len(series.directions)]
     figure = Figure(figsize=(comparison.look.width_in or PAGE_WIDTH_IN, sum(heights) + MARGINS_IN))
     axes = figure.subplots(len(heights), 1, sharex=True, gridspec_kw={"height_ratios": heights})
     draw_curve(axes[0], run, series, comparison)
@@ -71,12 +84,8 @@ def draw(comparison: Comparison, options: argparse.Namespace) -> Figure:
     return figure
 
 
-def run_with_series(comparison: Comparison, run_id: str | None) -> tuple[pd.Series, LinkSeries]:
+def run_with_series(comparison: Comparison) -> tuple[pd.Series, LinkSeries]:
     runs = comparison.runs
-    if run_id is not None:
-        runs = runs[runs.run_id == run_id]
-        if runs.empty:
-            raise InputError(f"--run {run_id}: no run has this id; the runs are: {', '.join(comparison.runs.run_id)}")
     for _, run in runs.iterrows():
         path = folder_of(comparison, run) / FILE_NAME
         if path.exists() or len(runs) == 1:
@@ -134,9 +143,9 @@ def draw_curve(axes: Axes, run: pd.Series, series: LinkSeries, comparison: Compa
     pressure = run.get("cpu_pressure.machine")
     if not pd.isna(pressure):
         axes.set_title(f"threads waited for a CPU core in {100 * pressure:.0f} % of the time", loc="right", fontsize="small")
+    if not series.evaluations:  # as in a replay
+        axes.set_axis_off()
     axes.set_ylabel(comparison.target.axis_label)
-    if np.isnan(times).all():
-        axes.set_yticks([])  # a replay has no evaluations
     if not comparison.target.is_loss:
         axes.yaxis.set_major_formatter(PercentFormatter(xmax=1.0, symbol=" %", decimals=0))
 

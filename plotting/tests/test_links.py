@@ -9,7 +9,7 @@ import links
 from link_series import read_link_series
 
 from .figure_test import FigureTest, small_print
-from .records import make_record
+from .records import make_record, write
 
 HEAD = {"directions": ["left->middle", "middle->left"], "period_s": 0.1}
 SAMPLES = [
@@ -117,6 +117,20 @@ class LinksTest(FigureTest):
         self.assertEqual(len(figure.axes[1].collections[0].get_paths()), 1)
         code, said = self.program(links, "--from", "2", "--to", "1")
         self.assertEqual((code, "must be times of the run" in said), (2, True))
+
+    def test_the_chosen_run_may_share_its_folder_with_runs_of_other_modes(self) -> None:
+        other = make_record("dense", mode="simulate")
+        write(self.directory, self.record, other)
+        code, said = self.program(links)
+        self.assertEqual((code, "has runs of the modes" in said), (2, True))
+        self.assertEqual(self.program(links, "--run", self.record["run_id"]), (0, ""))
+
+    def test_a_run_without_evaluations_has_no_curve(self) -> None:
+        self.assertTrue(self.draw().axes[0].axison)
+        self.write(HEAD, *SAMPLES, *[mark for mark in MARKS if "evaluation" not in mark])
+        figure = self.draw()
+        self.assertFalse(figure.axes[0].axison)
+        self.assertEqual(figure.axes[0].get_title(loc="left"), "dense")
 
     def test_a_file_whose_last_line_is_cut_short_is_read_up_to_it(self) -> None:
         path = self.folder / "links.jsonl"
