@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the machine has beside our files: processes, mounts, network devices, shared memory."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+WORKER = "thinpipe-train"  # the beginning that the kernel keeps of its name
+
+
+def is_worker(process: int) -> bool:
+    return name_of(process).startswith(WORKER)
+
+
+def environment_of(process: int) -> bytes:
+    try:
+        return Path(f"/proc/{process}/environ").read_bytes()
+    except OSError:
+        return b""  # it has ended, or is another user's
+
+
+def marked_processes(mark: str) -> list[int]:
+    """Returns the processes whose environment has the mark. Zombies have no environment."""
+    found = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [process for process in found if mark.encode() in environment_of(process).split(b"\0")]
+
+
+def name_of(process: int) -> str:
+    try:
+        return Path(f"/proc/{process}/comm").read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""
+
+
+def memory_kib(process: int) -> int | None:
+    try:
+        status = Path(f"/proc/{process}/status").read_text(encoding="utf-8")
+    except OSError:
+        return None
+    found = re.search(r"^RssAnon:\s+(\d+) kB", status, re.MULTILINE)
+    return int(found[1]) if found else None
+
+
+def descriptors(process: int) -> int | None:
+    try:
+        return len(os.listdir(f"/proc/{process}/fd"))
+    except OSError:
+        return None
+
+
+def eventually(holds: Callable[[], bool], within_s: float) -> bool:
+    end = time.monotonic() + within_s
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.1)
+    return True
+
+
+def mounts() -> set[str]:
+    """Returns the mount points that may be ours: other programs of the machine mount, too."""
+    lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    return {point for point in (line.split()[4] for line in lines) if "thinpipe" in point}
+
+
+def files_in_use() -> set[str]:
+    used = set()
+    for link in Path("/proc").glob("[0-9]*/fd/*"):
+        try:
+            used.add(os.readlink(link))
+        except OSError:
+            continue
+    return used
+
+
+@dataclass
+class Surroundings:
+    mounts: set[str]
+    devices: set[str]
+    shared: set[str]
+
+    @staticmethod
+    def now() -> Surroundings:
+        return Surroundings(mounts(), set(os.listdir("/sys/class/net")), {str(path) for path in Path("/dev/shm").rglob("*")})
+
+    def new_since(self, before: Surroundings) -> list[str]:
+        new = [f"mount {each}" for each in self.mounts - before.mounts]
+        new += [f"network device {each}" for each in self.devices - before.devices]
+        # Other programs of this machine may use /dev/shm meanwhile.
+        if shared := self.shared - before.shared:
+            new += [f"file {each}" for each in shared - files_in_use()]
+        return sorted(new)
