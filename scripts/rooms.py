@@ -52,6 +52,7 @@ PARTS = {
         uses=("common",),
     ),
     # Rooms within a room.
+    "harness/run": Part(rooms=("network", "."), uses=()),
     "harness/reports": Part(rooms=(".", "comparison"), uses=()),
     "trainer/commands": Part(rooms=("conformance", "."), uses=()),
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),

@@ -20,7 +20,7 @@
 #include "harness/commands/topology_choice.hh"
 #include "harness/executors/launch_environment.hh"
 #include "harness/machine/network_threads.hh"
-#include "harness/run/live_network.hh"
+#include "harness/run/network/live_network.hh"
 #include "harness/terminal/ranks.hh"
 #include "netem/kernel/sandbox.hh"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/run/live_network.hh"
+#include "harness/run/network/live_network.hh"
 #include "harness/terminal/ranks.hh"
 
 namespace thinpipe {

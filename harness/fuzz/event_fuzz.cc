@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/event.hh"
 #include "common/support/fuzz/input.hh"
-#include "harness/run/iteration_reports.hh"
 #include "harness/run/measurements.hh"
+#include "harness/run/network/iteration_reports.hh"
 
 using namespace thinpipe;
 

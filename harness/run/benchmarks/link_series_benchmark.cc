@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures what the time series of the links costs: a reading that is written, ten a second by default, and one between
 // samples, 250 a second. The counters themselves are read anyway, for the verdict.
-#include "harness/run/link_series.hh"
+#include "harness/run/network/link_series.hh"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/iteration_reports.hh"
+#include "harness/run/network/iteration_reports.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/link_meter.hh"
+#include "harness/run/network/link_meter.hh"
 
 #include <gtest/gtest.h>
 

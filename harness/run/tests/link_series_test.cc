@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The samples and marks of a series, from made-up readings.
-#include "harness/run/link_series.hh"
+#include "harness/run/network/link_series.hh"
 
 #include <sstream>
 

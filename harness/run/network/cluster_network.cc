@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/cluster_network.hh"
+#include "harness/run/network/cluster_network.hh"
 
 #include <algorithm>
 #include <cmath>

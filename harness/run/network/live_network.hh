@@ -10,9 +10,9 @@
 
 #include "harness/machine/cpu_pressure.hh"
 #include "harness/machine/cpu_usage.hh"
-#include "harness/run/iteration_reports.hh"
-#include "harness/run/link_meter.hh"
-#include "harness/run/link_series.hh"
+#include "harness/run/network/iteration_reports.hh"
+#include "harness/run/network/link_meter.hh"
+#include "harness/run/network/link_series.hh"
 #include "netem/cross_traffic/cross_traffic.hh"
 #include "netem/fidelity/monitor.hh"
 #include "netem/kernel/wakeup_latency.hh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/link_series.hh"
+#include "harness/run/network/link_series.hh"
 
 #include <algorithm>
 #include <cmath>
