@@ -97,6 +97,11 @@ struct Run {
   // Returns whether the workers run a training script, of which the plan knows nothing.
   bool runs_command() const { return external_trainer.is_command(); }
 
+  // Returns whether something happens at times that count from the beginning of training.
+  bool schedules_anything() const {
+    return !schedule.empty() || !worker_events.empty() || !cross_traffic.empty();
+  }
+
   // Returns the planned number of iterations; 0 if it is unknown.
   std::int64_t planned_iterations() const;
 

@@ -109,8 +109,9 @@ std::optional<InterruptedRun> find_interrupted(const fs::path& folder, const Jso
 }
 
 void keep_interrupted(const fs::path& folder, std::int64_t after_iteration, Record& record) {
-  fs::copy_file(folder / iterations_file_name, folder / interrupted_folder_name / iterations_file_name,
-                fs::copy_options::overwrite_existing);
+  // At once, because a full disk must not spoil what an earlier part has kept.
+  write_atomically(folder / interrupted_folder_name / iterations_file_name,
+                   read_file(folder / iterations_file_name));
   record.checkpoint = {.after_iteration = after_iteration,
                        .path = (folder.filename() / interrupted_folder_name).string()};
   const auto text = [&](const char* key) { return record.provenance.value(key, std::string()); };

@@ -13,26 +13,13 @@
 #include "harness/plan/run.hh"
 #include "harness/records/record_data.hh"
 #include "harness/run/measurements.hh"
+#include "harness/run/network/network_report.hh"
 #include "harness/run/replayed_training.hh"
 
 namespace thinpipe {
 
 // Returns the record's "status".
 const char* name_of(Outcome::Status status);
-
-// The network's part of the record. The defaults are those of a run without a network.
-struct NetworkReport {
-  Json idle_cores = nullptr;
-  Json cpu_pressure = nullptr;
-  Json train_clock = nullptr;
-  std::map<std::string, std::optional<std::int64_t>> wire_bytes = {};  // as in record::Traffic
-  std::map<std::string, std::optional<double>> utilisation = {};
-  Json cross_traffic = Json::array();  // see LiveNetwork::cross_traffic()
-  Json connections = nullptr;
-  Json fidelity = nullptr;
-  std::optional<record::Cluster> cluster = {};  // of mode cluster
-  Json missed_changes = Json::array();  // scheduled changes that did not happen, see netem/schedule_runner.hh
-};
 
 class RecordBuilder {
  public:

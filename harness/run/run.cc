@@ -6,29 +6,28 @@
 #include <optional>
 #include <system_error>
 
-#include <fcntl.h>
 #include <fmt/format.h>
 
-#include "common/support/file_descriptor.hh"
+#include "common/support/atomic_file.hh"
 #include "common/support/readable.hh"
 #include "harness/executors/launch_environment.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
-#include "harness/records/interrupted_run.hh"
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
-#include "harness/reports/live_events.hh"
+#include "harness/run/event_recorder.hh"
 #include "harness/run/fault_injector.hh"
 #include "harness/run/gpu_warning.hh"
 #include "harness/run/hold_warning.hh"
 #include "harness/run/network/cluster_network.hh"
 #include "harness/run/network/live_network.hh"
+#include "harness/run/network/network_report.hh"
 #include "harness/run/record_builder.hh"
 #include "harness/run/restarts.hh"
+#include "harness/run/run_parts.hh"
 #include "harness/run/script_progress.hh"
 #include "harness/run/script_warnings.hh"
-#include "harness/run/worker_series.hh"
 #include "netem/running_network.hh"
 
 namespace thinpipe {
@@ -49,14 +48,15 @@ class RunInProgress {
         folder_(fs::absolute(context.results / run.id)),
         inputs_(run, folder_, context.log_level),
         record_(run, context.experiment, context.limits, describe_program_and_machine()),
+        parts_(run, folder_, !context.capture.links.empty(),
+               [this](const std::string& line) { log_note(line); }),
         faults_(run.worker_events),
         restarts_(run.on_worker_failure) {
     if (run.runs_command()) script_.emplace(run.external_trainer.curve);
   }
 
   Record execute() {
-    if (saves_on_stop() && !context_.fresh)
-      earlier_ = find_interrupted(folder_, record_.provenance(), checkpoints());
+    if (parts_.can_be_continued() && !context_.fresh) parts_.find_earlier(record_.provenance());
     record_.set_provenance("command_line", context_.command_line);
     record_.set_provenance("started_at", utc_now());
     Outcome outcome;
@@ -71,81 +71,23 @@ class RunInProgress {
     }
     record_.set_provenance("ended_at", utc_now());
     Record written = record_.build(outcome, network_report(), faults_.recorded(), restarts_.recorded());
-    if (earlier_) add_earlier_parts(written, earlier_->record);
+    parts_.join(written);
     if (log_) log_outcome(outcome);
-    if (live_events_) live_events_->end(written);
+    if (recorder_) recorder_->end(written);
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
     fs::remove_all(inputs_.checkpoints());
     fs::remove(inputs_.begin_file());
     fs::remove(inputs_.stop_file());
-    if (outcome.saved_after && keep_checkpoint(*outcome.saved_after, written)) {
-      log_->info("keeps the checkpoint after iteration {}", *outcome.saved_after);
-    } else if (earlier_ && outcome.status == Outcome::Status::interrupted) {
-      return earlier_
-          ->record;  // stopped without another checkpoint: the next start continues from the same one
-    } else {
-      fs::remove_all(inputs_.interruption());
-    }
+    if (!parts_.end(outcome, written)) return written;
+    if (written.checkpoint)
+      log_->info("keeps the checkpoint after iteration {}", written.checkpoint->after_iteration);
     const LocalPaths local_paths(local_folders(context_.results, run_.folder));
     write_atomically(folder_ / "run.json", record_text(local_paths.without(to_json(written))));
     return written;
   }
 
  private:
-  // Whether the run can be stopped with a checkpoint and continued. Whatever happens at a time of its own, or is counted
-  // by somebody else, would have to be continued, too.
-  bool saves_on_stop() const {
-    if (run_.mode == Mode::converge) return true;
-    return run_.mode == Mode::live && !run_.trainer && !run_.runs_command() && !schedules_anything() &&
-           context_.capture.links.empty();
-  }
-
-  // Returns false if the measurements that belong to the checkpoint cannot be kept: the disk may be full.
-  bool keep_checkpoint(std::int64_t after_iteration, Record& written) const {
-    try {
-      keep_interrupted(folder_, after_iteration, written);
-      return true;
-    } catch (const std::exception& error) {
-      log_note(fmt::format("cannot keep the checkpoint: {}", error.what()));
-      return false;
-    }
-  }
-
-  // The number of files of a checkpoint.
-  std::int64_t checkpoints() const { return run_.training->config.at("workers").get<std::int64_t>(); }
-
-  // Takes over the measurements of the earlier part, unless the run would not start from the same weights.
-  void continue_earlier() {
-    if (!earlier_) return;
-    const std::optional<record::InitialWeights>& weights = record_.initial_weights();
-    const std::optional<record::InitialWeights>& before = earlier_->record.initial_weights;
-    if (weights.has_value() != before.has_value() || (weights && weights->hash != before->hash)) {
-      log_note(
-          "starts from the beginning, because the initial weights have changed since it was interrupted");
-      earlier_.reset();
-      return;
-    }
-    for (const Event& event : restore_iterations(folder_)) restore(event);
-    iterations_ = FileDescriptor::open(folder_ / iterations_file_name, O_WRONLY | O_APPEND);
-    if (earlier_->record.restarts) restarts_.take_over(*earlier_->record.restarts);
-    log_note(
-        fmt::format("continues after iteration {}, where it was interrupted", earlier_->after_iteration()));
-  }
-
-  void restore(const Event& event) {
-    if (const auto* const resumed = std::get_if<event::Resumed>(&event))
-      record_.go_back_to(resumed->iteration);
-    if (const auto* const iteration = std::get_if<event::Iteration>(&event)) {
-      record_.add(*iteration);
-      if (live_events_) live_events_->add(*iteration);
-    }
-    if (const auto* const evaluation = std::get_if<event::Evaluation>(&event)) {
-      record_.add(*evaluation);
-      if (live_events_) live_events_->add(*evaluation);
-    }
-  }
-
   // Reads the links' byte counts after a failure, unless the network itself has failed.
   void measure_until_failure() {
     try {
@@ -160,14 +102,19 @@ class RunInProgress {
     fs::create_directories(folder_);
     for (const auto& entry : fs::directory_iterator(folder_)) {
       const fs::path name = entry.path().filename();
-      const bool is_kept =
-          name == "run.json" || name == run_lock_name || (earlier_ && name == interrupted_folder_name);
+      const bool is_kept = name == "run.json" || name == run_lock_name ||
+                           (parts_.has_earlier() && name == interrupted_folder_name);
       if (!is_kept) fs::remove_all(entry.path());
     }
     log_ = make_log_to_file(folder_ / "controller.log", context_.log_level);
     log_->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
-    iterations_ = FileDescriptor::open(folder_ / iterations_file_name, O_WRONLY | O_CREAT | O_TRUNC);
-    if (!context_.event_file.empty()) live_events_.emplace(context_.event_file);
+    recorder_.emplace(run_, folder_, context_.event_file,
+                      EventRecorder::Recipients{.record = record_,
+                                                .restarts = restarts_,
+                                                .progress = context_.progress,
+                                                .log = log_,
+                                                .note = [this](const std::string& line) { log_note(line); },
+                                                .training_begins = [this] { begin(); }});
   }
 
   Outcome train() {
@@ -178,7 +125,7 @@ class RunInProgress {
       record_.set_initial_weights(*initial);
       inputs_.start_from(initial->file);
     }
-    continue_earlier();
+    parts_.continue_earlier(record_.initial_weights(), *recorder_, restarts_);
     if (run_.is_replay()) {
       record_.set_replayed(ReplayedTraining(context_.results / run_.convergence_run));
       auto profile = context_.profiles.get_or_build(run_, inputs_.initial_weights(), context_.executor,
@@ -236,7 +183,7 @@ class RunInProgress {
     const auto model = machine_ ? std::optional(machine_->model) : std::nullopt;
     const std::vector<Event> events =
         record_.replayed()->simulate(run_.setting->topology, profile, routing, model);
-    for (const Event& event : events) on_event(0, event);
+    for (const Event& event : events) recorder_->add(0, event);
     return {};
   }
 
@@ -252,6 +199,7 @@ class RunInProgress {
     }
     inputs_.let_workers_wait();
     if (context_.worker_times) inputs_.let_workers_report_times();
+    recorder_->use(*network_, context_.worker_times);
     log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
@@ -278,9 +226,8 @@ class RunInProgress {
       rendezvous_ = cluster_->rendezvous();
       inputs_.meet_at(rendezvous_.addresses);
     }
-    Job job{.workers = {}, .limits = context_.limits, .saves_on_stop = saves_on_stop()};
-    if (job.saves_on_stop)
-      inputs_.let_workers_save(earlier_ ? std::optional(earlier_->after_iteration()) : std::nullopt);
+    Job job{.workers = {}, .limits = context_.limits, .saves_on_stop = parts_.can_be_continued()};
+    if (job.saves_on_stop) inputs_.let_workers_save(parts_.after_iteration());
     if (network_) job.tick_period = network_->tick_period().value_or(job.tick_period);
     if (run_.mode == Mode::converge) {
       job.workers.push_back(inputs_.converging());
@@ -288,7 +235,7 @@ class RunInProgress {
       for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
     }
     const Outcome outcome = context_.executor.execute(
-        job, {.event = [this](std::int64_t rank, const Event& event) { on_event(rank, event); },
+        job, {.event = [this](std::int64_t rank, const Event& event) { recorder_->add(rank, event); },
               .output = [this](std::int64_t rank, const std::string& line) { on_output(rank, line); },
               .report = [this](std::int64_t rank, const std::string& line) { on_report(rank, line); },
               .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); },
@@ -355,31 +302,27 @@ class RunInProgress {
   }
 
   void take_script_events(const std::vector<Event>& events) {
-    if (!began_ && script_->has_reported()) begin_script();
-    for (const Event& event : events) on_event(0, event);
-  }
-
-  // Whatever is scheduled counts from the beginning of training, which only the script knows.
-  bool schedules_anything() const {
-    return !run_.schedule.empty() || !run_.worker_events.empty() || !run_.cross_traffic.empty();
+    if (!recorder_->has_begun() && script_->has_reported()) begin_script();
+    for (const Event& event : events) recorder_->add(0, event);
   }
 
   // Without a report of its start, training began with the workers: links are metered from then on.
   void begin_script() {
-    if (schedules_anything() && !script_->reported_its_start()) {
+    // Whatever is scheduled counts from the beginning of training, which only the script knows.
+    if (run_.schedules_anything() && !script_->reported_its_start()) {
       throw InvalidEvent(
           "did not report iteration 0 first, from which the times of network_events, rate_trace, "
           "cross_traffic and worker_events count; call thinpipe.report(iteration=0) when training begins");
     }
-    if (script_->reported_its_start()) begin();
-    began_ = true;
+    script_->reported_its_start() ? recorder_->begin() : recorder_->mark_begun();
   }
 
   Outcome end_script(Outcome outcome) {
-    for (const Event& event : script_->finish()) on_event(0, event);
+    for (const Event& event : script_->finish()) recorder_->add(0, event);
     if (!script_->libraries().is_null()) record_.set_provenance("libraries", script_->libraries());
     if (script_->iteration() == 0) record_.set_train_time(script_->elapsed_s(now_s()));
-    if (outcome.status == Outcome::Status::completed && !began_ && schedules_anything()) {
+    if (outcome.status == Outcome::Status::completed && !recorder_->has_begun() &&
+        run_.schedules_anything()) {
       return {
           Outcome::Status::failed,
           Failure{.kind = "protocol",
@@ -401,113 +344,14 @@ class RunInProgress {
     log_note("warning: " + warning);
   }
 
-  void on_event(std::int64_t rank, const Event& event) {
-    std::visit([this, rank](const auto& each) { take(rank, each); }, event);
-  }
-
-  void take(std::int64_t rank, const event::Started& started) {
-    log_->info("worker {} has started, process {}", rank, started.pid);
-    if (rank == 0) record_.add(started);
-  }
-
-  void take(std::int64_t rank, const event::Finished& finished) { record_.add(rank, finished); }
-
-  // Iterations before the beginning of training, of a trainer that does not wait for it, do not belong to it. The clocks of
-  // other machines cannot be compared.
-  void take(std::int64_t rank, const event::WorkerTimes& times) {
-    if (!context_.worker_times || !network_ || !began_) return;
-    if (!worker_series_) worker_series_.emplace(folder_ / "workers.jsonl", network_->began_s());
-    worker_series_->add(rank, times);
-  }
-
-  // The other events are rank 0's.
-  void take(std::int64_t rank, const auto& event) {
-    if (rank == 0) take(event);
-  }
-
-  void take(const event::Dataset& dataset) { record_.add(dataset); }
-
-  void take(event::Resumed resumed) {
-    go_on_after(resumed.iteration, resumed.iteration, resumed.train_time_s);
-    resumed.train_time_s += restarts_.lost_train_time_s();
-    if (measures_time()) write_line(resumed);
-    if (!began_) begin();  // continues an earlier part
-  }
-
-  void take(event::IterationStarted started) {
-    started.train_time_s += restarts_.lost_train_time_s();
-    if (network_) network_->take(started, now_s());
-  }
-
-  void take(event::Iteration iteration) {
-    context_.progress.on_event(iteration);
-    if (!measures_time()) iteration.times.reset();
-    if (iteration.times) iteration.times->train_time_s += restarts_.lost_train_time_s();
-    if (network_) network_->take(iteration, now_s());
-    if (network_) network_->mark("iteration", iteration.iteration, now_s());
-    if (live_events_) live_events_->add(iteration);
-    write_line(iteration);
-    record_.add(iteration);
-    if (network_ && iteration.iteration == run_.planned_iterations()) network_->end();
-  }
-
-  // If workers resume with an evaluation, that evaluation is repeated.
-  void take(event::Evaluation evaluation) {
-    go_on_after(evaluation.iteration, evaluation.iteration - 1, evaluation.train_time_s);
-    context_.progress.on_event(evaluation);
-    if (!measures_time()) evaluation.train_time_s.reset();
-    if (evaluation.train_time_s) *evaluation.train_time_s += restarts_.lost_train_time_s();
-    write_line(evaluation);
-    if (!began_) begin();  // a script's training has begun before
-    if (network_) network_->mark("evaluation", evaluation.iteration, now_s());
-    if (live_events_) live_events_->add(evaluation);
-    record_.add(std::move(evaluation));
-  }
-
-  void take(const event::Summary& summary) { record_.add(summary); }
-
-  void take(const event::Replaying& /*replaying*/) {
-    if (!began_) begin();
-  }
-
-  void take(const event::ReplayedIteration& iteration) {
-    context_.progress.on_event(iteration);
-    if (network_) network_->mark("iteration", iteration.iteration, now_s());
-    if (live_events_) live_events_->add(iteration);
-    write_line(iteration);
-    record_.add(iteration);
-  }
-
-  void take(const event::Replayed& replayed) {
-    record_.add(replayed);
-    if (network_) network_->end();
-  }
-
-  void take(const auto& /*other*/) {}
-
-  void write_line(const Event& event) const {
-    write_all(iterations_, to_json(event).dump() + "\n",
-              "write " + (folder_ / iterations_file_name).string());
-  }
-
+  // Training begins.
   void begin() {
-    began_ = true;
     if (network_) {
       network_->begin_connections();
       network_->begin(now_s());
       write_atomically(inputs_.begin_file(), "");
     }
     faults_.begin(now_s());
-  }
-
-  // After a restart, takes the report of where workers resume: at a checkpoint, or at the beginning. The curve
-  // is valid up to `valid_iteration`.
-  void go_on_after(std::int64_t iteration, std::int64_t valid_iteration, std::optional<double> train_time_s) {
-    if (!restarts_.awaits_resumption()) return;
-    if (!train_time_s) throw InvalidEvent("resumed without a \"train_time_s\"");
-    restarts_.resume(iteration, *train_time_s, now_s());
-    record_.go_back_to(valid_iteration);
-    log_note(fmt::format("resumes after iteration {}", iteration));
   }
 
   static double now_s() {
@@ -519,10 +363,7 @@ class RunInProgress {
       for (Json& change : network_->tick(now_s(), late.count())) {
         log_->info("network event: {}", record_.add_change(std::move(change)).dump());
       }
-      if (const auto use = network_->use_since_last()) {
-        context_.progress.link_use(*use);
-        if (live_events_ && began_) live_events_->add_link_use(*use);
-      }
+      if (const auto use = network_->use_since_last()) recorder_->add_link_use(*use);
     }
     for (const std::string& line :
          faults_.apply_due(now_s(), measured().iterations(), measured().train_time_s(), workers)) {
@@ -546,47 +387,25 @@ class RunInProgress {
   }
 
   NetworkReport network_report() const {
-    if (cluster_) {
-      return {.wire_bytes = cluster_->wire_bytes(),
-              .utilisation = cluster_->utilisation(measured().train_time_s()),
-              .fidelity = cluster_->fidelity(),
-              .cluster = cluster_->report()};
-    }
+    if (cluster_) return report_on(*cluster_, measured().train_time_s());
     if (!network_) return {};
     const bool is_metered_throughout = run_.is_replay() || run_.runs_command();
-    const double earlier_s = earlier_ ? earlier_->record.train_time_s.value_or(0) : 0;
-    const double time_s =
-        is_metered_throughout ? network_->measured_s() : measured().train_time_s() - earlier_s;
-    NetworkReport out{.idle_cores = network_->idle_cores(),
-                      .cpu_pressure = network_->cpu_pressure(),
-                      .train_clock = network_->train_clock(),
-                      .wire_bytes = network_->wire_bytes(),
-                      .utilisation = network_->utilisation(time_s),
-                      .cross_traffic = network_->cross_traffic(),
-                      .connections = network_->connections(),
-                      .fidelity = fidelity_};
-    for (const netem::NetworkChange& change : network_->missed()) {
-      out.missed_changes.push_back(netem::to_json(change));
-    }
-    return out;
+    const double time_s = is_metered_throughout ? network_->measured_s()
+                                                : measured().train_time_s() - parts_.earlier_train_time_s();
+    return report_on(*network_, time_s, fidelity_);
   }
 
   const Measurements& measured() const { return record_.measurements(); }
-
-  // The workers of a convergence run share a CPU, so that their times cannot be compared.
-  bool measures_time() const { return run_.mode != Mode::converge; }
 
   const Run& run_;
   const RunContext& context_;
   fs::path folder_;
   WorkerInputs inputs_;
   RecordBuilder record_;
+  RunParts parts_;
   std::string profile_path_;              // of a replay
   std::optional<SharedMachine> machine_;  // of a simulation
   Json fidelity_ = nullptr;               // stays null if no network is emulated
-  FileDescriptor iterations_;
-  std::optional<LiveEvents> live_events_;      // if they are wanted
-  std::optional<WorkerSeries> worker_series_;  // if the trainer reports all workers' times
   std::optional<LiveNetwork> network_;
   std::optional<ClusterNetwork> cluster_;
   ClusterRendezvous rendezvous_;          // of the attempt, in a cluster
@@ -594,9 +413,8 @@ class RunInProgress {
   Meeting meeting_;                       // of the script's processes
   FaultInjector faults_;
   Restarts restarts_;
-  std::optional<InterruptedRun> earlier_;  // the part that this one continues
   Log log_;                                // none before the folder is prepared
-  bool began_ = false;                     // the first evaluation is over
+  std::optional<EventRecorder> recorder_;  // likewise
 };
 
 }  // namespace
