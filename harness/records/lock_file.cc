@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <map>
+#include <mutex>
 #include <random>
 #include <string_view>
 #include <thread>
@@ -39,6 +41,43 @@ bool says_that_there_is_no_flock(int error_number) {
          error_number == ENOSYS;
 }
 
+// Locks a file of its own: one at a lock's path could not be told from a lease.
+bool has_flock(const std::filesystem::path& folder) {
+  std::random_device random;
+  const std::filesystem::path probe = folder / fmt::format(".lock-probe.{:08x}{:08x}", random(), random());
+  const FileDescriptor file = FileDescriptor::open(probe, O_RDWR | O_CREAT | O_EXCL);
+  const bool out = lock_at_once(file, LOCK_EX) == 0 || !says_that_there_is_no_flock(errno);
+  ::unlink(probe.c_str());
+  return out;
+}
+
+// The file systems whose locks this process has tried: a sweep takes a lock for each of its runs.
+class TriedFileSystems {
+ public:
+  bool have_flock(const std::filesystem::path& folder) {
+    struct stat status {};
+    if (::stat(folder.c_str(), &status) != 0) return has_flock(folder);  // throws
+    const std::scoped_lock lock(mutex_);
+    const auto known = have_flock_.find(status.st_dev);
+    if (known != have_flock_.end()) return known->second;
+    return have_flock_[status.st_dev] = has_flock(folder);
+  }
+
+  void forget() {
+    const std::scoped_lock lock(mutex_);
+    have_flock_.clear();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<dev_t, bool> have_flock_;
+};
+
+TriedFileSystems& tried_file_systems() {
+  static TriedFileSystems tried;
+  return tried;
+}
+
 bool leases_are_chosen() {
   const char* const choice = std::getenv(locks_variable);
   return choice != nullptr && std::string_view(choice) == "files";
@@ -65,17 +104,11 @@ bool leads_to(const std::filesystem::path& path, const FileDescriptor& file) {
 
 void use_flock(Flock function) {
   flock_function() = function == nullptr ? ::flock : function;
+  tried_file_systems().forget();
 }
 
-// Locks a file of its own: one at the lock's path could not be told from a lease.
 bool needs_leases(const std::filesystem::path& folder) {
-  if (leases_are_chosen()) return true;
-  std::random_device random;
-  const std::filesystem::path probe = folder / fmt::format(".lock-probe.{:08x}{:08x}", random(), random());
-  const FileDescriptor file = FileDescriptor::open(probe, O_RDWR | O_CREAT | O_EXCL);
-  const bool has_flock = lock_at_once(file, LOCK_EX) == 0 || !says_that_there_is_no_flock(errno);
-  ::unlink(probe.c_str());
-  return !has_flock;
+  return leases_are_chosen() || !tried_file_systems().have_flock(folder);
 }
 
 std::optional<LockFile> LockFile::try_hold(const std::filesystem::path& path) {

@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "common/support/child_process.hh"
@@ -60,6 +61,22 @@ TEST_F(LockFiles, AWaitEndsWhenItIsLetGoOrGivenUp) {
     lock.reset();
     return false;
   }));
+}
+
+int calls_of_flock = 0;
+
+TEST_F(LockFiles, AFileSystemIsTriedOnce) {
+  calls_of_flock = 0;
+  use_flock([](int file, int operation) {
+    ++calls_of_flock;
+    return ::flock(file, operation);
+  });
+  for (const char* run : {"one", "two", "three"}) {
+    fs::create_directory(path().parent_path() / run);
+    EXPECT_TRUE(LockFile::try_hold(path().parent_path() / run / ".lock"));
+  }
+  use_flock(nullptr);
+  EXPECT_EQ(calls_of_flock, 1 + 3);
 }
 
 TEST_F(LockFiles, AFolderThatIsMissingIsNamed) {
