@@ -22,6 +22,7 @@
 #include "harness/plan/compute_costs.hh"
 #include "harness/plan/run_plan.hh"
 #include "harness/records/lock_file.hh"
+#include "harness/records/slurm_job.hh"
 #include "harness/reports/text.hh"
 #include "harness/run/parallel_controllers.hh"
 #include "harness/run/sweep.hh"
@@ -133,6 +134,7 @@ int finish(SweepResult result) {
 }
 
 int run(RunOptions options, const std::vector<std::string>& arguments) {
+  if (const auto job = this_slurm_job(); job && job->requeued) options.repeat.except_of_job = job->id;
   std::optional<StopSignals> stop;
   // In the sandbox, watches from the start: a stop that is requested during planning must not be lost.
   if (netem::inside_sandbox()) stop.emplace();

@@ -12,6 +12,7 @@
 
 #include "common/protocol/machine_names.hh"
 #include "git_revision.hh"
+#include "harness/records/slurm_job.hh"
 
 namespace thinpipe {
 namespace {
@@ -30,16 +31,18 @@ std::string program_version() {
 Json describe_program_and_machine() {
   utsname system{};
   system_call("get the kernel's name", ::uname(&system));
-  return {{"version", THINPIPE_VERSION},
-          {"git_commit", git_commit},
-          {"dirty", git_dirty},
-          {"compiler", THINPIPE_COMPILER},
-          {"build_type", THINPIPE_BUILD_TYPE},
-          {"kernel", fmt::format("{} {}", system.sysname, system.release)},
-          {"cpu", or_null(cpu_name())},
-          {"cores", std::thread::hardware_concurrency()},
-          {"memory_bytes", ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE)},
-          {"gpu", or_null(gpu_name())}};
+  Json out = {{"version", THINPIPE_VERSION},
+              {"git_commit", git_commit},
+              {"dirty", git_dirty},
+              {"compiler", THINPIPE_COMPILER},
+              {"build_type", THINPIPE_BUILD_TYPE},
+              {"kernel", fmt::format("{} {}", system.sysname, system.release)},
+              {"cpu", or_null(cpu_name())},
+              {"cores", std::thread::hardware_concurrency()},
+              {"memory_bytes", ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE)},
+              {"gpu", or_null(gpu_name())}};
+  if (const auto job = this_slurm_job()) out["slurm_job"] = job->id;
+  return out;
 }
 
 std::string utc_now() {

@@ -12,7 +12,7 @@ namespace thinpipe {
 std::string program_version();
 
 // Returns {"version", "git_commit", "dirty", "compiler", "build_type", "kernel", "cpu", "cores",
-// "memory_bytes", "gpu"}; the commit is the one the program was built from.
+// "memory_bytes", "gpu"}, in a Slurm job also "slurm_job"; the commit is the one the program was built from.
 Json describe_program_and_machine();
 
 // Returns the current time in UTC: "2025-03-01T12:34:56.789Z".

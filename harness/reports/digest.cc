@@ -286,6 +286,7 @@ Digest digest(Record record, const Wanted& wanted) {
   out.row = row_of(record, wanted);
   out.continues = record.checkpoint.has_value();
   out.started_at = record.provenance.value("started_at", std::string());
+  out.slurm_job = record.provenance.value("slurm_job", std::string());
   out.method = method_of(record.config);
   out.pruning = record.config.value("pruning", Json::object());
   if (wanted.origin) {

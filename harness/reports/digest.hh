@@ -25,6 +25,7 @@ struct Digest {
   Json row;  // docs/reference/report.md defines its members; lacks speed-ups, which need other runs
   std::string started_at;
   bool continues = false;  // was interrupted with a checkpoint
+  std::string slurm_job;   // which executed it; empty outside of Slurm
 
   // These find its baselines. `comparable` is equal for runs that differ only in method and pruning,
   // `same_task` for those that differ in the optimiser or in the options of a trainer's command too.

@@ -58,10 +58,22 @@ std::string status_of(const Digest& digest) {
 
 namespace {
 
+bool repeats_everything(const Repeat& repeat) {
+  return repeat.all && repeat.except_of_job.empty();
+}
+
+// Returns what is to be repeated of a run with this digest.
+Repeat repeat_of(const Digest& digest, const Repeat& repeat) {
+  const bool is_done = !repeat.except_of_job.empty() && digest.slurm_job == repeat.except_of_job;
+  return is_done ? Repeat{} : repeat;
+}
+
 // Returns the digest if its run need not be executed again.
 std::optional<Digest> if_kept(std::optional<Digest> found, const Run& run, const fs::path& results,
-                              const Repeat& repeat) {
+                              const Repeat& asked) {
   if (!found) return std::nullopt;
+  const Repeat repeat = repeat_of(*found, asked);
+  if (repeat.all) return std::nullopt;
   if (run.leaves_trace && !fs::exists(results / run.id / trace_file_name)) return std::nullopt;
   const std::string status = status_of(*found);
   const bool degraded = found->row.at("fidelity") == "degraded";
@@ -73,7 +85,14 @@ std::optional<Digest> if_kept(std::optional<Digest> found, const Run& run, const
 }  // namespace
 
 std::optional<Digest> find_kept(const Run& run, const fs::path& results, const Repeat& repeat) {
-  return repeat.all ? std::nullopt : if_kept(existing_digest(run, results), run, results, repeat);
+  if (repeats_everything(repeat)) return std::nullopt;
+  return if_kept(existing_digest(run, results), run, results, repeat);
+}
+
+bool starts_over(const Run& run, const fs::path& results, const Repeat& repeat) {
+  if (!repeat.all || repeats_everything(repeat)) return repeat.all;
+  const std::optional<Digest> found = existing_digest(run, results);
+  return !found || repeat_of(*found, repeat).all;
 }
 
 EarlyReader::EarlyReader(fs::path results)
@@ -99,7 +118,7 @@ DigestsById EarlyReader::stop() {
 KeptRuns find_kept(const std::vector<Run>& runs, const fs::path& results, const Repeat& repeat,
                    DigestsById known) {
   KeptRuns kept(runs.size());
-  if (repeat.all) return kept;
+  if (repeats_everything(repeat)) return kept;
   in_parallel(runs.size(), [&](std::size_t i) {
     const auto found = known.find(runs[i].id);
     if (found == known.end()) {

@@ -19,6 +19,8 @@ struct Repeat {
   bool all = false;
   bool failed = false;
   bool degraded = false;  // those whose network was not faithful
+  // A Slurm job that was requeued. What its earlier starts executed is not repeated once more.
+  std::string except_of_job = {};
 };
 
 // `results`, in all of these: the experiment's own folder.
@@ -35,6 +37,9 @@ std::string status_of(const Digest& digest);
 
 // Returns the digest of a run that has ended, completed or failed, and is not to be repeated.
 std::optional<Digest> find_kept(const Run& run, const std::filesystem::path& results, const Repeat& repeat);
+
+// Returns whether a run that was interrupted starts from the beginning, even if it left a checkpoint.
+bool starts_over(const Run& run, const std::filesystem::path& results, const Repeat& repeat);
 
 using DigestsById = std::unordered_map<std::string, Digest>;
 

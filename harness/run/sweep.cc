@@ -157,23 +157,24 @@ class Sweep {
   void execute(std::size_t index) {
     progress_.begin(index, runs_[index].label, runs_[index].planned_iterations());
     progress_.publish(options_.results / runs_[index].id / progress_file_name);
-    Record record = execute_run(runs_[index], {.experiment = options_.experiment,
-                                               .results = options_.results,
-                                               .command_line = options_.command_line,
-                                               .fresh = options_.repeat.all,
-                                               .limits = options_.limits,
-                                               .idle_cores = options_.idle_cores,
-                                               .link_samples_per_s = options_.link_samples_per_s,
-                                               .capture = options_.capture,
-                                               .connections = options_.connections,
-                                               .worker_times = options_.worker_times,
-                                               .event_file = event_file(index),
-                                               .log_level = options_.log_level,
-                                               .executor = executor_,
-                                               .weights = weights_,
-                                               .profiles = profiles_,
-                                               .machines = machines_,
-                                               .progress = progress_});
+    Record record =
+        execute_run(runs_[index], {.experiment = options_.experiment,
+                                   .results = options_.results,
+                                   .command_line = options_.command_line,
+                                   .fresh = starts_over(runs_[index], options_.results, options_.repeat),
+                                   .limits = options_.limits,
+                                   .idle_cores = options_.idle_cores,
+                                   .link_samples_per_s = options_.link_samples_per_s,
+                                   .capture = options_.capture,
+                                   .connections = options_.connections,
+                                   .worker_times = options_.worker_times,
+                                   .event_file = event_file(index),
+                                   .log_level = options_.log_level,
+                                   .executor = executor_,
+                                   .weights = weights_,
+                                   .profiles = profiles_,
+                                   .machines = machines_,
+                                   .progress = progress_});
     progress_.end(record);
     digests_[index] = digest(std::move(record));
     interrupted_ = status_of(digests_[index]) == "interrupted";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdlib>
 #include <fstream>
 #include <thread>
 
@@ -18,6 +19,16 @@
 namespace thinpipe {
 
 namespace fs = std::filesystem;
+
+InSlurmJob::InSlurmJob(const std::string& id, int restarts) {
+  ::setenv("SLURM_JOB_ID", id.c_str(), 1);
+  if (restarts > 0) ::setenv("SLURM_RESTART_COUNT", std::to_string(restarts).c_str(), 1);
+}
+
+InSlurmJob::~InSlurmJob() {
+  ::unsetenv("SLURM_JOB_ID");
+  ::unsetenv("SLURM_RESTART_COUNT");
+}
 
 std::string fake_trainer() {
   return built_program("thinpipe-fake-trainer");

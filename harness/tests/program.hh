@@ -18,6 +18,15 @@ namespace thinpipe {
 // The base of an experiment that needs no network.
 inline const Json loopback = {{"topology", "loopback"}};
 
+// Processes that are started while it lives find themselves in this Slurm job, which was started so many times before.
+class InSlurmJob {
+ public:
+  InSlurmJob(const std::string& id, int restarts);
+  ~InSlurmJob();
+  InSlurmJob(const InSlurmJob&) = delete;
+  InSlurmJob& operator=(const InSlurmJob&) = delete;
+};
+
 // Returns the path of the stand-in for the worker program.
 std::string fake_trainer();
 

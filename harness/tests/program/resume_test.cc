@@ -68,6 +68,28 @@ TEST(Resume, ADegradedRunIsKeptUntilItIsAskedForAgain) {
   EXPECT_EQ(program.record("2"), other);
 }
 
+TEST(Resume, ARequeuedSlurmJobDoesNotRepeatWhatItHasDone) {
+  const Program program;
+  const Json faulty = {{"fault", {{"kind", "nan"}}}};
+  const auto arguments = program.run_arguments(
+      program.experiment(loopback, {{"method", {{"faulty", faulty}, {"sound", {{"seed", 2}}}}}}),
+      {"--fresh", "--retry-failed"});
+  const auto run = [&](const std::string& job, int restarts) {
+    const InSlurmJob in(job, restarts);
+    EXPECT_EQ(program.run(arguments).status.code, 1);
+    return std::pair(program.record("faulty"), program.record("sound"));
+  };
+  const auto first = run("7", 0);
+  EXPECT_EQ(first.second.at("provenance").at("slurm_job"), "7");
+  EXPECT_EQ(run("7", 1), first);
+  const auto of_another_job = run("8", 1);
+  EXPECT_NE(started_at(of_another_job.first), started_at(first.first));
+  EXPECT_NE(started_at(of_another_job.second), started_at(first.second));
+  const auto asked_again = run("8", 0);
+  EXPECT_NE(started_at(asked_again.second), started_at(of_another_job.second))
+      << "by a second command of the job";
+}
+
 class Stopped : public testing::TestWithParam<int> {};
 
 TEST_P(Stopped, ASweepDoesOnlyWhatIsMissing) {

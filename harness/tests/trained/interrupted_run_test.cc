@@ -179,6 +179,39 @@ TEST(InterruptedRun, FreshStartsFromTheBeginning) {
   EXPECT_FALSE(run.program.record("base").contains("interruptions"));
 }
 
+TEST(InterruptedRun, ARequeuedSlurmJobContinuesWhatItBeganUnderFresh) {
+  Interrupted run(Json{{"topology", "loopback"}});
+  run.arguments.emplace_back("--fresh");
+  {
+    const InSlurmJob in("7", 0);
+    run.stop(SIGTERM);
+  }
+  ASSERT_TRUE(run.program.record("base").contains("checkpoint"));
+  const Json before = run.program.record("base");
+  {
+    const InSlurmJob in("7", 1);
+    const auto ended = run.program.run(run.arguments);
+    EXPECT_THAT(ended.errors, HasSubstr("continues after iteration"));
+  }
+  const Json record = run.program.record("base");
+  ASSERT_EQ(record.at("interruptions").size(), 1);
+  EXPECT_EQ(record.at("interruptions").at(0).at("after_iteration"), before.at("iterations"));
+}
+
+TEST(InterruptedRun, ARequeuedSlurmJobDoesNotContinueUnderFreshWhatAnotherBegan) {
+  Interrupted run(Json{{"topology", "loopback"}});
+  {
+    const InSlurmJob in("7", 0);
+    run.stop(SIGTERM);
+  }
+  ASSERT_TRUE(run.program.record("base").contains("checkpoint"));
+  run.arguments.emplace_back("--fresh");
+  const InSlurmJob in("8", 1);
+  const auto ended = run.program.run(run.arguments);
+  EXPECT_THAT(ended.errors, Not(HasSubstr("continues after")));
+  EXPECT_FALSE(run.program.record("base").contains("interruptions"));
+}
+
 TEST(InterruptedRun, WithoutItsCheckpointItStartsFromTheBeginning) {
   const Interrupted run(Json{{"topology", "loopback"}});
   run.stop(SIGTERM);
