@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/run/run.hh"
 
-#include <cerrno>
 #include <chrono>
 #include <optional>
-#include <system_error>
 
 #include <fmt/format.h>
 
+#include "common/protocol/full_disk.hh"
 #include "common/support/atomic_file.hh"
 #include "common/support/readable.hh"
 #include "harness/executors/launch_environment.hh"
@@ -35,11 +34,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_full_disk(const std::exception& error) {
-  const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
-  return of_system != nullptr && (of_system->code().value() == ENOSPC || of_system->code().value() == EDQUOT);
-}
-
 class RunInProgress {
  public:
   RunInProgress(const Run& run, const RunContext& context)
@@ -64,11 +58,11 @@ class RunInProgress {
       prepare_folder();
       outcome = train();
     } catch (const std::exception& error) {
-      // That is no failure of this run, and a record of one would keep the next start from repeating it.
       if (is_full_disk(error)) throw;
       outcome = {Outcome::Status::failed, Failure{.kind = "harness", .message = error.what()}};
       measure_until_failure();
     }
+    if (outcome.failure && outcome.failure->kind == full_disk_kind) throw Error(outcome.failure->message);
     record_.set_provenance("ended_at", utc_now());
     Record written = record_.build(outcome, network_report(), faults_.recorded(), restarts_.recorded());
     parts_.join(written);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +15,7 @@
 #include <poll.h>
 
 #include "common/support/standard_streams.hh"
+#include "common/support/utf8.hh"
 #include "harness/slurm/batch_script.hh"
 #include "harness/slurm/slurm.hh"
 #include "harness/slurm/submission.hh"
@@ -28,6 +30,16 @@ namespace fs = std::filesystem;
 constexpr std::chrono::seconds poll_period{10};  // administrators ask for no more
 // A record may become visible on a shared file system some time after its job has ended.
 constexpr int polls_without_record = 3;
+
+// Returns the last line of a task's output, which has the reason if the task failed; empty if there is none.
+std::string last_line(const std::string& log) {
+  std::ifstream lines(log);
+  std::string last;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.empty()) last = line;
+  }
+  return printable(last);
+}
 
 class SlurmSweep {
  public:
@@ -279,9 +291,11 @@ class SlurmSweep {
     const auto found = tasks_.find(run.id);
     if (found == tasks_.end()) return "ended without a record; its submission has been removed";
     const SlurmTask& task = found->second.task;
-    return fmt::format("ended without a record; Slurm says {}{}; its output is in {}",
+    const std::string last = last_line(found->second.log);
+    return fmt::format("ended without a record; Slurm says {}{}; its output is in {}{}",
                        task.state.empty() ? "nothing more of it" : task.state,
-                       task.node.empty() ? "" : " on " + task.node, found->second.log);
+                       task.node.empty() ? "" : " on " + task.node, found->second.log,
+                       last.empty() ? "" : ", and ends with: " + last);
   }
 
   void note(std::size_t i, const std::string& text) {

@@ -37,7 +37,7 @@ struct Fault {
   void visit(auto& field) {
     field("kind", kind,
           Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "binary", "flood",
-                          "deep", "silent_exit", "late_exit", "slow_exit", "complain"}});
+                          "deep", "silent_exit", "late_exit", "slow_exit", "complain", "full_disk"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
     field("once", once, Rule{});
@@ -270,6 +270,13 @@ int strike(const Fault& fault, std::int64_t rank) {
   if (fault.kind == "nan") {
     emit(
         {{"event", "failed"}, {"rank", rank}, {"kind", "non_finite"}, {"message", "the loss is not finite"}});
+    return 1;
+  }
+  if (fault.kind == "full_disk") {
+    emit({{"event", "failed"},
+          {"rank", rank},
+          {"kind", "full_disk"},
+          {"message", "write a.pt: No space left on device"}});
     return 1;
   }
   return -1;

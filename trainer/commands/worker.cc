@@ -6,6 +6,7 @@
 #include <torch/version.h>
 #include <unistd.h>
 
+#include "common/protocol/full_disk.hh"
 #include "common/support/log.hh"
 #include "trainer/base/begin_file.hh"
 #include "trainer/base/library_error.hh"
@@ -27,7 +28,7 @@ std::string_view kind_of(const std::exception& error) {
   if (dynamic_cast<const DivergenceError*>(&error) != nullptr) return "divergence";
   if (dynamic_cast<const CollectiveError*>(&error) != nullptr) return "collective";
   if (dynamic_cast<const InputError*>(&error) != nullptr) return "input";
-  return "internal";
+  return is_full_disk(error) ? full_disk_kind : "internal";
 }
 
 }  // namespace

@@ -102,6 +102,18 @@ TEST(HostileSurroundings, AFullOrReadOnlyDiskIsNamedAndLosesNothing) {
   EXPECT_EQ(status, 0) << "see above";
 }
 
+TEST(HostileSurroundings, AFullDiskThatAWorkerMeetsIsNoFailureOfTheRun) {
+  const Program program;
+  const auto arguments = program.run_arguments(
+      program.experiment({{"topology", "loopback"}, {"fault", {{"kind", "full_disk"}, {"rank", 1}}}}));
+  for (int time = 0; time < 2; ++time) {
+    const auto ended = program.run(arguments);
+    EXPECT_EQ(ended.status.code, 1);
+    EXPECT_THAT(ended.errors, AllOf(HasSubstr("starting"), HasSubstr("write a.pt: No space left on device")));
+    EXPECT_THAT(program.written(), testing::Not(testing::Contains("run.json")));
+  }
+}
+
 TEST(HostileSurroundings, AResultsFolderThatCannotBeWrittenIsNamed) {
   const Program program;
   std::ofstream(program.results()) << "a file where the folder should be";
