@@ -7,6 +7,7 @@ Exits with 77 and the reason if there can be no cluster here.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -148,6 +149,39 @@ class SlurmTest(SlurmSetting):
         starts = re.findall(r"starting", "".join(self.logs()))
         self.assertEqual(len(starts), 6, "each run was executed once")
 
+    def in_flight(self) -> int:
+        """Returns how many runs train, and have not ended."""
+        folders = [file.parent for file in (self.folder / "results/sweep").glob("*/iterations.jsonl") if lines_of(file) > 20]
+        return sum(not (folder / "run.json").exists() for folder in folders)
+
+    def test_a_full_disk_loses_nothing_and_repeats_nothing(self) -> None:
+        sweep = sweep_of(sweep={"seed": list(range(1, 11))})
+        sweep["base"]["training"]["epochs"] = 200
+        self.write(sweep)
+        disk = SmallDisk(self.folder / "results")
+        self.addCleanup(disk.unmount)
+        with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as controller:
+            # Of three times four runs, one at a time on each node, the second four train when it fills.
+            wait_for(lambda: len(self.records()) >= 4 and self.in_flight() >= 3, END_S)
+            disk.fill()
+            _, errors = controller.communicate(timeout=END_S)
+        self.assertEqual(controller.returncode, 1, errors)
+        complete = self.records()
+        self.assertEqual({record["status"] for record in complete.values()}, {"completed"}, "a full disk is no failure")
+        self.assertLess(len(complete), 8)
+        self.assertRegex(errors, "ended without a record.* ends with: thinpipe: write .*/results/sweep/.*: No space left on device")
+
+        disk.free()
+        self.on_slurm()
+        records = self.records()
+        self.assertEqual([record["status"] for record in records.values()], ["completed"] * 10)
+        self.assertEqual({run_id: records[run_id] for run_id in complete}, complete)
+        first, second = sorted(self.submitted(), key=len, reverse=True)
+        self.assertEqual(sorted(second), sorted(set(first) - set(complete)), "only what was missing is submitted again")
+        self.assertIn("completed earlier", self.thinpipe("run", "sweep.json"))
+        self.assertEqual(self.records(), records)
+
     def node_of_a_trainer(self) -> str | None:
         """Returns a node on which a run trains."""
         found = re.search(r"running  job \S+ on (n\d): .*, iteration ", self.thinpipe("status", "results"))
@@ -262,6 +296,40 @@ class SlurmTest(SlurmSetting):
             self.assertIn("is set by thinpipe", output)
 
 
+def lines_of(file: Path) -> int:
+    return len(file.read_text(encoding="utf-8").splitlines())
+
+
+class SmallDisk:
+    """A file system at this folder, until unmount()."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        folder.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128m", "thinpipe-test", folder], check=True)
+
+    def fill(self) -> None:
+        piece = 4096
+        with (self._folder / "ballast").open("wb") as ballast:
+            size = 0
+            while True:
+                free = shutil.disk_usage(self._folder).free
+                try:
+                    os.posix_fallocate(ballast.fileno(), size, max(free, piece))
+                except OSError as error:
+                    if error.errno != errno.ENOSPC:
+                        raise
+                    if free < piece:
+                        return
+                size = os.fstat(ballast.fileno()).st_size
+
+    def free(self) -> None:
+        (self._folder / "ballast").unlink()
+
+    def unmount(self) -> None:
+        subprocess.run(["umount", "--lazy", self._folder], check=True)
+
+
 PREEMPTION = """\
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -274,16 +342,21 @@ class PreemptionTest(SlurmSetting):
     configuration = PREEMPTION
 
     def test_a_preempted_run_continues_from_its_checkpoint(self) -> None:
+        self.preempt()
+
+    def test_it_does_so_under_fresh_too(self) -> None:
+        self.preempt("--fresh")
+
+    def preempt(self, *arguments: str) -> None:
         sweep = sweep_of(sweep={"seed": [1, 2, 3, 4]})
         sweep["base"]["training"]["epochs"] = 600
         self.write(sweep)
-        with subprocess.Popen(self.command("--executor", "slurm", "--partition", "spare"), cwd=self.folder,
+        with subprocess.Popen(self.command("--executor", "slurm", "--partition", "spare", *arguments), cwd=self.folder,
                               env=self.cluster.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                               text=True) as controller:
             iterations = self.folder / "results/sweep"
             # A run that has not begun to train has no checkpoint yet.
-            wait_for(lambda: sum(len(file.read_text().splitlines()) > 20
-                                 for file in iterations.glob("*/iterations.jsonl")) == 4, END_S)
+            wait_for(lambda: sum(lines_of(file) > 20 for file in iterations.glob("*/iterations.jsonl")) == 4, END_S)
             self.cluster.call("srun", "--partition=urgent", "--nodes=4", "--exclusive", "true")
             output, _ = controller.communicate(timeout=2 * END_S)
         self.assertEqual(controller.returncode, 0, output)
