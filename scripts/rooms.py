@@ -52,6 +52,7 @@ PARTS = {
         uses=("common",),
     ),
     # Rooms within a room.
+    "harness/commands": Part(rooms=("options", "."), uses=()),
     "harness/run": Part(rooms=("network", "."), uses=()),
     "harness/reports": Part(rooms=(".", "comparison"), uses=()),
     "trainer/commands": Part(rooms=("conformance", "."), uses=()),

@@ -13,7 +13,7 @@
 #include "common/support/standard_streams.hh"
 #include "common/support/utf8.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/target_option.hh"
+#include "harness/commands/options/target_option.hh"
 #include "harness/reports/comparison/comparison.hh"
 #include "harness/reports/comparison/formats.hh"
 

@@ -8,7 +8,7 @@
 
 #include "common/support/child_process.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/topology_choice.hh"
+#include "harness/commands/options/topology_choice.hh"
 #include "harness/machine/shared_folder.hh"
 #include "harness/records/lock_file.hh"
 #include "netem/kernel/sandbox.hh"

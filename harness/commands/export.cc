@@ -12,7 +12,7 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/output_file.hh"
+#include "harness/commands/options/output_file.hh"
 #include "harness/records/record.hh"
 #include "harness/reports/digest.hh"
 

@@ -7,7 +7,7 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/experiment_choice.hh"
+#include "harness/commands/options/experiment_choice.hh"
 #include "harness/commands/plan_table.hh"
 #include "harness/plan/run_plan.hh"
 

@@ -13,8 +13,8 @@
 
 #include "common/support/standard_streams.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/output_file.hh"
-#include "harness/commands/target_option.hh"
+#include "harness/commands/options/output_file.hh"
+#include "harness/commands/options/target_option.hh"
 #include "harness/records/record.hh"
 #include "harness/reports/csv.hh"
 #include "harness/reports/html.hh"

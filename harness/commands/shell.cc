@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "common/support/standard_streams.hh"
-#include "harness/commands/capture_choice.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/command_words.hh"
-#include "harness/commands/topology_choice.hh"
+#include "harness/commands/options/capture_choice.hh"
+#include "harness/commands/options/command_words.hh"
+#include "harness/commands/options/topology_choice.hh"
 #include "harness/terminal/terminal_guard.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/running_network.hh"

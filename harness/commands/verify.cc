@@ -8,7 +8,7 @@
 #include "common/support/standard_streams.hh"
 #include "common/support/table.hh"
 #include "harness/commands/command.hh"
-#include "harness/commands/topology_choice.hh"
+#include "harness/commands/options/topology_choice.hh"
 #include "harness/records/provenance.hh"
 #include "netem/fidelity/verification.hh"
 #include "netem/kernel/sandbox.hh"

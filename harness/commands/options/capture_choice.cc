@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/capture_choice.hh"
+#include "harness/commands/options/capture_choice.hh"
 
 #include "common/support/json_object.hh"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/experiment_choice.hh"
+#include "harness/commands/options/experiment_choice.hh"
 
 #include <filesystem>
 

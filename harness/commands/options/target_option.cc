@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/target_option.hh"
+#include "harness/commands/options/target_option.hh"
 
 namespace thinpipe {
 

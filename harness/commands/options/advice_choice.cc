@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/advice_choice.hh"
+#include "harness/commands/options/advice_choice.hh"
 
 #include <algorithm>
 

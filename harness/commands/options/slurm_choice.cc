@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/slurm_choice.hh"
+#include "harness/commands/options/slurm_choice.hh"
 
 #include <algorithm>
 #include <array>

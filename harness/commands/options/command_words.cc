@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/command_words.hh"
+#include "harness/commands/options/command_words.hh"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/output_file.hh"
+#include "harness/commands/options/output_file.hh"
 
 #include <fmt/format.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/commands/topology_choice.hh"
+#include "harness/commands/options/topology_choice.hh"
 
 #include <algorithm>
 #include <map>
