@@ -3,6 +3,9 @@
 
 #include <algorithm>
 #include <memory>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "harness/advice/pay_off.hh"
 #include "harness/plan/prediction.hh"
@@ -31,9 +34,10 @@ Json to_json(const std::optional<CapRange>& range) {
   return {{"from_bit_per_s", number(range->from_bit_per_s)}, {"to_bit_per_s", number(range->to_bit_per_s)}};
 }
 
-const Candidate& find(const std::vector<Candidate>& candidates, const std::string& method) {
+const Candidate& find(const std::vector<Candidate>& candidates, std::string_view method) {
   const auto found = std::ranges::find(candidates, method, &Candidate::method);
-  if (found == candidates.end()) throw Error("advise: there is no method " + method + " to compare with");
+  if (found == candidates.end())
+    throw Error(fmt::format("advise: there is no method {} to compare with", method));
   return *found;
 }
 

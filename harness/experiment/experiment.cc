@@ -57,7 +57,8 @@ const Axis& find_axis(const std::vector<Axis>& axes, const std::string& name, co
   std::vector<std::string> names;
   names.reserve(axes.size());
   for (const Axis& axis : axes) names.push_back(axis.name);
-  throw InputError(place, fmt::format("the sweep has no axis \"{}\"{}", name, suggestion(name, names)));
+  throw InputError(place / name,
+                   fmt::format("the sweep has no axis \"{}\"{}", name, suggestion(name, names)));
 }
 
 Exclusion parse_exclusion(const Json& value, const Place& place, const std::vector<Axis>& axes) {
@@ -65,7 +66,7 @@ Exclusion parse_exclusion(const Json& value, const Place& place, const std::vect
   Exclusion exclusion;
   for (const auto& [name, meant] : value.items()) {
     if (name.starts_with("//")) continue;
-    const Axis& axis = find_axis(axes, name, place / name);
+    const Axis& axis = find_axis(axes, name, place);
     std::vector<std::string> known;
     for (const Axis::Value& one : axis.values) known.push_back(one.label);
     std::vector<std::string> labels;
