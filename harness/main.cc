@@ -48,6 +48,7 @@ int run(int argc, char** argv) {
       "  thinpipe report results/quickstart --target 0.8\n"
       "  thinpipe compare theirs.jsonl results/quickstart --within 5%\n"
       "  thinpipe export results/quickstart --output quickstart.jsonl\n"
+      "  thinpipe bundle results/quickstart\n"
       "  thinpipe list synchronisers\n"
       "  thinpipe exec three-switch -- python3 train.py\n"
       "  thinpipe shell three-switch --host w3\n"

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from figure import add_small_print, legend_label
-from figure_file import OUTPUT_HELP, output_path, save
+from figure_file import OUTPUT_HELP, command_of, output_path, save
 from look import PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
 from method_style import MethodStyle, short_name, styles_of
 from report import InputError, find_program
@@ -60,13 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         metavar="FILE",
         help="the program (default: $THINPIPE, that of the build or installation, or that in PATH)",
     )
-    options, for_program = parser.parse_known_args(arguments)
+    words = sys.argv[1:] if arguments is None else arguments
+    options, for_program = parser.parse_known_args(words)
     try:
         advice = read(options, for_program)
         look = Wishes.of(options).look([method["method"] for method in advice["methods"]])
         with style_context(options.style):
             output = output_path(options.output)
-            save(draw(advice, look), output, small_print(advice))
+            save(draw(advice, look), output, small_print(advice), command_of("advise", words, None))
     except InputError as error:
         print(f"advise: {error}", file=sys.stderr)
         return 2

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
 from comparison import Comparison, Panel, compare, panels_of
-from figure_file import OUTPUT_HELP, output_path, save
+from figure_file import OUTPUT_HELP, command_of, output_path, save
 from load import Results, load
 from look import COLUMN_WIDTH_IN, PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
 from report import VERDICT_MARKS, InputError, Question
@@ -58,7 +58,8 @@ def write_figure(
             print(f"{name}: {line}", file=sys.stderr)
         with style_context(options.style):
             output = output_path(options.output or default_output(options.results, name))
-            save(draw(comparison), output, caption(comparison))
+            command = command_of(name, options.words, options.results)
+            save(draw(comparison), output, caption(comparison), command)
     except InputError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
@@ -69,8 +70,16 @@ def write_figure(
     return 0
 
 
+class FigureParser(argparse.ArgumentParser):
+    """Adds `words`, the command line's, to the options."""
+
+    def parse_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def, override]
+        words = sys.argv[1:] if args is None else list(args)
+        return super().parse_args(words, argparse.Namespace(words=words))
+
+
 def parser_of(name: str, summary: str, example: str = "results/quickstart") -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
+    parser = FigureParser(
         prog=f"{name}.py",
         description=summary,
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 from typing import Any, Callable, Sequence
@@ -16,12 +17,12 @@ from matplotlib.ticker import Formatter
 from latex_text import in_latex
 from report import InputError
 
-# The formats that figures are written in, by suffix, and their metadata for a description: none has a date.
-METADATA: dict[str, Callable[[str], dict[str, Any]]] = {
-    ".png": lambda description: {"Description": description},
-    ".pdf": lambda description: {"Subject": description, "CreationDate": None},
-    ".svg": lambda description: {"Description": description, "Date": None},
-    ".pgf": lambda description: {},
+# The formats that figures are written in, by suffix, and their metadata for a description and a command: none has a date.
+METADATA: dict[str, Callable[[str, str], dict[str, Any]]] = {
+    ".png": lambda description, command: {"Description": description, "Source": command},
+    ".pdf": lambda description, command: {"Subject": description, "Keywords": command, "CreationDate": None},
+    ".svg": lambda description, command: {"Description": description, "Source": command, "Date": None},
+    ".pgf": lambda description, command: {},
 }
 SUFFIXES = ".png, .pdf, .svg or .pgf"
 OUTPUT_HELP = "a PNG; a PDF or an SVG, with vectors; or PGF for \\input in LaTeX, which needs LaTeX itself"
@@ -56,15 +57,34 @@ def tex_systems(output: Path) -> list[str]:
     )
 
 
-def save(figure: Figure, path: Path, description: str) -> None:
+def command_of(name: str, words: Sequence[str], results: Path | None) -> str:
+    """Returns "plotting/NAME.py RESULTS --target 0.7": without the places of results and output, which belong to a machine."""
+    kept, is_output = [], False
+    for word in words:
+        if is_output or word == "--output":
+            is_output = not is_output
+        elif not word.startswith("--output="):
+            kept.append("RESULTS" if results is not None and Path(word) == results else quoted(word))
+    return " ".join([f"plotting/{name}.py", *kept])
+
+
+def quoted(word: str) -> str:
+    """Quotes the word for a shell, in ASCII: beyond it, PDF has another encoding."""
+    if word.isascii():
+        return shlex.quote(word)
+    escaped = (f"\\{letter}" if letter in "'\\" else letter if letter.isascii() else f"\\U{ord(letter):08x}" for letter in word)
+    return f"$'{''.join(escaped)}'"
+
+
+def save(figure: Figure, path: Path, description: str, command: str) -> None:
     """Writes the format of the suffix; renames the file into place when complete. It has no date: the same records give
-    the same bytes."""
+    the same bytes. The file has the command that drew it, in ASCII, for `thinpipe bundle`."""
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         if path.suffix == ".pgf":
-            write_pgf(figure, path, temporary, description)
+            write_pgf(figure, path, temporary, f"{description}\n{command}")
         else:
-            figure.savefig(temporary, metadata=METADATA[path.suffix](description))
+            figure.savefig(temporary, metadata=METADATA[path.suffix](description, command))
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)

@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Packs results for others: records, experiment, versions, checksums and an appendix that says how to reproduce them.
 
-  scripts/bundle.py results/quickstart
-  scripts/bundle.py results/reference/quickstart --output quickstart.tar.gz --force
-  scripts/bundle.py results/mine --experiment my.json --with-logs
-
+`thinpipe bundle` starts it, and names itself in THINPIPE; its --help has the options.
 The archive has one folder, NAME/:
 
   ARTEFACT.md          hardware, software, time, what to run, how to compare, the expected exit status
@@ -16,8 +12,7 @@ The archive has one folder, NAME/:
   figures/             pictures beside the records
   logs/RUN_ID/         logs of runs (--with-logs)
 
-The same input gives the same bytes. docs/how-to/artefact.md describes the files.
-Exit status: 0 written; 1 a failure; 2 wrong input.
+docs/how-to/artefact.md describes the files. Exit status: 0 written; 1 a failure; 2 wrong input.
 """
 
 from __future__ import annotations
@@ -29,7 +24,6 @@ import hashlib
 import io
 import json
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -38,8 +32,10 @@ import tempfile
 from collections import Counter
 from pathlib import Path
 
+from picture_command import command_of_picture
+
 ROOT = Path(__file__).resolve().parents[1]
-THINPIPE = Path(os.environ.get("THINPIPE", ROOT / "build" / "release" / "thinpipe"))
+THINPIPE = Path(os.environ["THINPIPE"])
 # Of the provenance, what differs between runs of one program on one machine.
 OF_A_RUN = {"command_line", "started_at", "ended_at", "dataset_hash", "job"}
 PICTURES = (".png", ".svg", ".pdf")
@@ -95,11 +91,21 @@ def command_lines(records: list[dict]) -> list[str]:
     return list(dict.fromkeys(shlex.join(line) for line in lines if line))
 
 
-def figure_commands(name: str) -> list[str]:
-    """Returns the calls by which scripts/reference.sh makes the tables and pictures of reference results."""
-    script = (ROOT / "scripts" / "reference.sh").read_text(encoding="utf-8")
-    function = re.search(rf"^make_{re.escape(name)}\(\) \{{\n(.*?)^\}}", script, re.MULTILINE | re.DOTALL)
-    return [f"scripts/reference.sh --made {name}"] if function else []
+def figure_commands(name: str, pictures: list[Path]) -> list[str]:
+    """Returns the commands that draw the pictures, and the one that makes the tables of reference results."""
+    commands = []
+    for picture in pictures:
+        command = command_of_picture(picture)
+        if command is None and (ROOT / "plotting" / f"{picture.stem}.py").is_file():
+            command = f"plotting/{picture.stem}.py RESULTS"  # the default name, from times when files had no command
+        if command is None:
+            commands.append(f"# {picture.name}: the file does not say what drew it")
+        else:
+            commands.append(f"/usr/bin/python3 {command.replace('RESULTS', 'BUNDLE', 1)} --output {shlex.quote(picture.name)}")
+    script = ROOT / "scripts" / "reference.sh"
+    if script.is_file() and f"\nmake_{name}() {{\n" in script.read_text(encoding="utf-8"):
+        commands.append(f"scripts/reference.sh --made {name}")
+    return commands
 
 
 def wall_time_s(record: dict) -> float:
@@ -179,7 +185,7 @@ def block(lines: list[str]) -> list[str]:
     return ["```sh", *lines, "```"]
 
 
-def appendix(name: str, records: list[dict], files: dict[str, bytes], running: int) -> str:
+def appendix(name: str, records: list[dict], files: dict[str, bytes], running: int, figures: list[str]) -> str:
     commits = sorted({text_of(record["provenance"].get("git_commit")) for record in records})
     total_s = sum(wall_time_s(record) for record in records)
     seeds = sorted({record["config"].get("seed") for record in records}, key=str)
@@ -207,8 +213,7 @@ def appendix(name: str, records: list[dict], files: dict[str, bytes], running: i
     lines += ["", *expectation(files["records.jsonl"]), ""]
     lines += ["## Tables and figures", ""]
     made = ["build/release/thinpipe report BUNDLE", "build/release/thinpipe report BUNDLE --html report.html"]
-    made += ["/usr/bin/python3 plotting/time_to_accuracy.py BUNDLE --output time_to_accuracy.pdf"]
-    lines += block(made + figure_commands(name))
+    lines += block(made + (figures or ["/usr/bin/python3 plotting/time_to_accuracy.py BUNDLE --output time_to_accuracy.pdf"]))
     lines += ["", "## Files", "", *(f"- `{file}` ({len(content)} bytes)" for file, content in sorted(files.items())), ""]
     return "\n".join(lines)
 
@@ -254,14 +259,14 @@ def collect(results: Path, experiment: Path | None, with_logs: bool) -> dict[str
         files["experiment.json"] = found
     files["versions.json"] = (json.dumps(origins_of(records), indent=2, sort_keys=True) + "\n").encode()
     beside = results if results.is_dir() else results.parent
-    for picture in sorted(beside.iterdir()):
-        if picture.suffix in PICTURES and picture.is_file():
-            files[f"figures/{picture.name}"] = picture.read_bytes()
+    pictures = [path for path in sorted(beside.iterdir()) if path.suffix in PICTURES and path.is_file()]
+    files |= {f"figures/{picture.name}": picture.read_bytes() for picture in pictures}
     if with_logs:
         for run_id, folder in run_folders(results, records).items():
             for log in sorted(folder.glob("*.log")):
                 files[f"logs/{run_id}/{log.name}"] = log.read_bytes()
-    files["ARTEFACT.md"] = appendix(name, records, files, runs_without_record(results)).encode()
+    figures = figure_commands(name, pictures)
+    files["ARTEFACT.md"] = appendix(name, records, files, runs_without_record(results), figures).encode()
     sums = [f"{hashlib.sha256(content).hexdigest()}  {file}\n" for file, content in sorted(files.items())]
     files["SHA256SUMS"] = "".join(sums).encode()
     return files
@@ -309,16 +314,13 @@ def check_output(output: Path, force: bool) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("results", type=Path, metavar="RESULTS", help="an experiment's folder, or a file of exported records")
-    parser.add_argument("--output", type=Path, metavar="FILE", help="the archive, *.tar.gz (default: RESULTS' name, here)")
-    parser.add_argument("--experiment", type=Path, metavar="FILE", help="the experiment's file (default: the tree's, by name)")
-    parser.add_argument("--with-logs", action="store_true", help="also pack the logs of runs")
-    parser.add_argument("--force", action="store_true", help="replace an existing archive")
+    parser = argparse.ArgumentParser(prog="thinpipe bundle")
+    parser.add_argument("results", type=Path)
+    parser.add_argument("--output", type=Path)
+    parser.add_argument("--experiment", type=Path)
+    parser.add_argument("--with-logs", action="store_true")
+    parser.add_argument("--force", action="store_true")
     options = parser.parse_args()
-    if not os.access(THINPIPE, os.X_OK):
-        print(f"bundle: there is no {THINPIPE}; ./quickstart.sh builds it, THINPIPE names another", file=sys.stderr)
-        return 2
     try:
         name = name_of(options.results)
         output = options.output or Path(f"{name}.tar.gz")
@@ -326,10 +328,10 @@ def main() -> int:
         files = collect(options.results, options.experiment, options.with_logs)
         write_atomically(output, archive(name, files))
     except InputError as error:
-        print(f"bundle: {error}", file=sys.stderr)
+        print(f"thinpipe: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"bundle: {error}", file=sys.stderr)
+        print(f"thinpipe: {error}", file=sys.stderr)
         return 1
     print(f"wrote {len(files)} files to {output}", file=sys.stderr)
     return 0

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import shutil
+import subprocess
 import unittest
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import speedup
 import time_to_accuracy
 import waterfall
 from comparison import Comparison, compare
-from figure_file import TEX_SYSTEMS
+from figure_file import TEX_SYSTEMS, command_of
 from load import load
 from look import Wishes
 from report import InputError
@@ -110,6 +111,20 @@ class LooksTest(WrittenFigureTest):
         self.assertNotIn("commit", small_print(speedup.draw(without)))
         for suffix in (".png", ".svg"):
             self.assertIn("commit 8991000f2c".encode(), self.write_figure(suffix, "--no-origin"))
+
+    def test_the_command_stays_in_the_metadata_without_places(self) -> None:
+        write(self.directory, make_record("dense"))
+        for suffix in (".png", ".svg", ".pdf"):
+            written = self.write_figure(suffix, "--rename", "dense=sum of all")
+            self.assertIn(b"plotting/speedup.py RESULTS --rename 'dense=sum of all'", written)
+
+    def test_the_command_has_the_words_of_the_command_line(self) -> None:
+        words = ["--output", "a.png", "--rename", "dense=µ 'x' \\n", "r", "--output=r", "--width", "column"]
+        command = command_of("fig3", words, Path("r"))
+        self.assertTrue(command.isascii(), command)
+        printed = ["env", "LC_ALL=C.UTF-8", "bash", "-c", f"printf '%s\\n' {command}"]
+        read = subprocess.run(printed, check=True, capture_output=True, text=True).stdout.splitlines()
+        self.assertEqual(read, ["plotting/fig3.py", "--rename", "dense=µ 'x' \\n", "RESULTS", "--width", "column"])
 
     def test_a_style_is_applied_after_ours_and_methods_keep_their_colours(self) -> None:
         plain = self.write_figure(".svg")

@@ -19,7 +19,8 @@ foreach(folder trainer/external trainer/profiles docs/examples)
     PATTERN __pycache__ EXCLUDE)
 endforeach()
 foreach(file harness/schema/record.schema.json harness/schema/topology.schema.json results/reference/encode-decode.json
-    results/reference/noise.json common/support/renamed_names.json harness/reports/page/method_styles.json)
+    results/reference/noise.json common/support/renamed_names.json harness/reports/page/method_styles.json
+    scripts/bundle.py scripts/picture_command.py)
   get_filename_component(folder ${file} DIRECTORY)
   install(FILES ${file} DESTINATION ${data}/${folder})
 endforeach()

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/bundle.py with the program that THINPIPE names: what the archive has, and who can read it."""
+"""`thinpipe bundle` of the program that THINPIPE names: what the archive has, and who can read it."""
 
 from __future__ import annotations
 
 import json
 import os
 import subprocess
-import sys
 import tarfile
 import tempfile
 import unittest
 from pathlib import Path
 
-SCRIPT = Path(__file__).resolve().parents[1] / "bundle.py"
-RECORDS = SCRIPT.parents[1] / "results" / "reference" / "convergence" / "records.jsonl"
+ROOT = Path(__file__).resolve().parents[2]
+RECORDS = ROOT / "results" / "reference" / "convergence" / "records.jsonl"
+THINPIPE = os.environ["THINPIPE"]
 
 
 class BundleTest(unittest.TestCase):
@@ -36,7 +36,7 @@ class BundleTest(unittest.TestCase):
             (run / "controller.log").write_text("a line\n", encoding="utf-8")
 
     def bundle(self, *more: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-B", SCRIPT, self.results, "--output", self.output, *more]
+        command = [THINPIPE, "bundle", self.results, "--output", self.output, *more]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def unpacked(self, *more: str | Path) -> Path:
@@ -65,9 +65,8 @@ class BundleTest(unittest.TestCase):
 
     def test_its_appendix_has_the_expected_status(self) -> None:
         appendix = (self.unpacked() / "ARTEFACT.md").read_text(encoding="utf-8")
-        thinpipe = os.environ["THINPIPE"]
         compared = subprocess.run(
-            [thinpipe, "compare", self.results, self.folder / "out" / "mine"], capture_output=True, check=False
+            [THINPIPE, "compare", self.results, self.folder / "out" / "mine"], capture_output=True, check=False
         )
         self.assertIn(f"Expected exit status: {compared.returncode},", appendix)
         self.assertIn(self.records[0]["provenance"]["git_commit"], appendix)
@@ -84,6 +83,19 @@ class BundleTest(unittest.TestCase):
         self.assertIn("1 failed", appendix)
         self.assertIn("rank 3 ended", appendix)
         self.assertIn("1 more runs had no record", appendix)
+
+    def test_its_appendix_has_the_command_of_every_figure(self) -> None:
+        for suffix in (".png", ".svg", ".pdf"):
+            script = [ROOT / "plotting" / "level_over_bytes.py", self.results, "--output", self.results / f"a{suffix}"]
+            subprocess.run(["/usr/bin/python3", "-B", *script, "--rename", "dense=plain (1)"], check=True, capture_output=True)
+        (self.results / "speedup.png").write_bytes(b"of an older version")
+        (self.results / "photo.png").write_bytes(b"of another program")
+        appendix = (self.unpacked() / "ARTEFACT.md").read_text(encoding="utf-8")
+        for suffix in (".png", ".svg", ".pdf"):
+            drawn = f"plotting/level_over_bytes.py BUNDLE --rename 'dense=plain (1)' --output a{suffix}\n"
+            self.assertIn(f"/usr/bin/python3 {drawn}", appendix)
+        self.assertIn("/usr/bin/python3 plotting/speedup.py BUNDLE --output speedup.png\n", appendix)
+        self.assertIn("# photo.png: the file does not say what drew it\n", appendix)
 
     def test_logs_are_packed_if_asked(self) -> None:
         folder = self.unpacked("--with-logs")

@@ -57,7 +57,7 @@ class InstallTest(unittest.TestCase):
         version = re.search(r"^project\(thinpipe VERSION ([\d.]+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
         self.assertRegex(self.thinpipe("--version"), rf"^thinpipe {re.escape(version)} \(([0-9a-f]{{10}}|unknown)")
 
-    def test_the_smoke_experiment_runs_by_its_name_and_is_drawn(self):
+    def test_the_smoke_experiment_runs_by_its_name_and_is_drawn_and_packed(self):
         self.thinpipe("run", "smoke-loopback")
         self.thinpipe("export", "results/smoke-loopback", "--output", "records.jsonl")
         records = [json.loads(line) for line in (self.folder / "records.jsonl").read_text().splitlines()]
@@ -65,6 +65,13 @@ class InstallTest(unittest.TestCase):
         self.run_hidden("env", f"MPLCONFIGDIR={self.folder}", "/usr/bin/python3", "-B",
                         self.share / "plotting/time_to_accuracy.py", "results/smoke-loopback", "--target", "0.9")
         self.assertGreater((self.folder / "results/smoke-loopback/time_to_accuracy.png").stat().st_size, 0)
+        self.thinpipe("bundle", "results/smoke-loopback", "--with-logs")
+        self.run_hidden("tar", "xzf", "smoke-loopback.tar.gz")
+        self.run_hidden("sh", "-c", "cd smoke-loopback && sha256sum --quiet --strict -c SHA256SUMS")
+        shipped = (self.share / "experiments/smoke-loopback.json").read_bytes()
+        self.assertEqual((self.folder / "smoke-loopback/experiment.json").read_bytes(), shipped)
+        self.assertIn("plotting/time_to_accuracy.py BUNDLE --target 0.9 --output time_to_accuracy.png\n",
+                      (self.folder / "smoke-loopback/ARTEFACT.md").read_text(encoding="utf-8"))
 
     def test_shipped_files_are_found(self):
         for kind, name in (("topologies", "three-switch"), ("experiments", "quickstart"), ("trainers", "pytorch-ddp"),
