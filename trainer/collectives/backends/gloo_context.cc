@@ -7,6 +7,10 @@
 #include <gloo/transport/tcp/context.h>
 #include <gloo/transport/tcp/device.h>
 #include <gloo/transport/tcp/pair.h>
+#if __has_include(<gloo/transport/tcp/socket.h>)
+#include <gloo/transport/tcp/error.h>
+#include <gloo/transport/tcp/socket.h>
+#endif
 #include <unistd.h>
 
 #include "common/support/exception.hh"
@@ -16,15 +20,36 @@ namespace {
 
 namespace tcp = gloo::transport::tcp;
 
-// Gloo's constructor of a pair begins to listen, and this class ends that at once. It listens at the loopback interface, so
-// nobody on the network could connect in between.
+// Gloo listens at this address, in vain: at the loopback interface, nobody on the network can connect.
 constexpr const char* listening_address = "127.0.0.1";
-constexpr int attempts_to_adopt = 10;
 
+#if __has_include(<gloo/transport/tcp/socket.h>)
+
+// In newer versions, a device listens for all of its pairs, and hands each pair the socket that it waits for.
 class AdoptedPair : public tcp::Pair {
  public:
-  AdoptedPair(tcp::Context* context, tcp::Device* device, int rank, std::chrono::milliseconds timeout)
-      : tcp::Pair(context, device, rank, timeout) {}
+  using tcp::Pair::Pair;
+
+  void adopt(FileDescriptor socket) {
+    connectCallback(std::make_shared<tcp::Socket>(socket.release()), tcp::Error());
+  }
+};
+
+std::unique_ptr<tcp::Pair> adopt(tcp::Context* context, tcp::Device* device, int peer, FileDescriptor socket,
+                                 std::chrono::milliseconds timeout) {
+  auto pair = std::make_unique<AdoptedPair>(context, device, peer, timeout);
+  pair->adopt(std::move(socket));
+  return pair;
+}
+
+#else
+
+constexpr int attempts_to_adopt = 10;
+
+// In older versions, the constructor of a pair begins to listen, and this class ends that at once.
+class AdoptedPair : public tcp::Pair {
+ public:
+  using tcp::Pair::Pair;
 
   // Takes the socket, unless another program of this machine has connected already. Returns whether it did.
   bool adopt(FileDescriptor& socket) {
@@ -38,18 +63,24 @@ class AdoptedPair : public tcp::Pair {
   }
 };
 
+std::unique_ptr<tcp::Pair> adopt(tcp::Context* context, tcp::Device* device, int peer, FileDescriptor socket,
+                                 std::chrono::milliseconds timeout) {
+  for (int attempt = 0; attempt < attempts_to_adopt; ++attempt) {
+    auto pair = std::make_unique<AdoptedPair>(context, device, peer, timeout);
+    if (pair->adopt(socket)) return pair;
+  }
+  throw Error("connect Gloo: another program of this machine keeps connecting to it");
+}
+
+#endif
+
 class AdoptingContext : public tcp::Context {
  public:
   using tcp::Context::Context;
 
-  void adopt(int peer, FileDescriptor socket) {
-    for (int attempt = 0; attempt < attempts_to_adopt; ++attempt) {
-      auto pair = std::make_unique<AdoptedPair>(this, device_.get(), peer, getTimeout());
-      if (!pair->adopt(socket)) continue;
-      pairs_.at(static_cast<std::size_t>(peer)) = std::move(pair);
-      return;
-    }
-    throw Error("connect Gloo: another program of this machine keeps connecting to it");
+  void adopt_socket(int peer, FileDescriptor socket) {
+    pairs_.at(static_cast<std::size_t>(peer)) =
+        adopt(this, device_.get(), peer, std::move(socket), getTimeout());
   }
 };
 
@@ -65,7 +96,7 @@ class ConnectedContext : public gloo::Context {
         std::make_shared<AdoptingContext>(std::dynamic_pointer_cast<tcp::Device>(device_), rank, world_size);
     adopting->setTimeout(timeout);
     setTimeout(timeout);
-    for (auto& [peer, socket] : sockets) adopting->adopt(peer, std::move(socket));
+    for (auto& [peer, socket] : sockets) adopting->adopt_socket(peer, std::move(socket));
     transportContext_ = adopting;
   }
 };
