@@ -48,7 +48,7 @@ if [[ "${1:-}" =~ ^(check|full)$ ]]; then
 fi
 if [ "${1:-}" = full ]; then
   packages+=(clang-tidy qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev
-    slurm-wlm munge buildah podman debootstrap)
+    slurm-wlm munge buildah podman debootstrap dpkg-dev file)
 fi
 if [ "${1:-}" = text ]; then
   packages+=(python3-pip)

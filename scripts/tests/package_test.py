@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the Debian package of a build, installs it with apt in a new system without a compiler, and uses it there.
+"""Makes the Debian package of a build, installs it with apt in a new system, and uses it there.
 
 Usage: package_test.py BUILD_FOLDER
 The system has the release of this machine. Exits with 77 and the reason where none can be made.
@@ -14,15 +14,11 @@ import unittest
 from pathlib import Path
 
 import debian_root
-from debian_root import USER, DebianRoot
+import debian_use
+from debian_use import skip
 
 BUILD = Path(sys.argv.pop(1)).resolve()
 FREE_BYTES = 5e9
-
-
-def skip(reason):
-    print("SKIPPED:", reason)
-    sys.exit(77)
 
 
 def lacks():
@@ -43,33 +39,8 @@ def make_package(folder):
     return packages[0]
 
 
-class PackageTest(unittest.TestCase):
-    def as_user(self, *command):
-        return ROOT.check(*command, user=USER, folder="/home/thinpipe")
-
-    def test_it_needs_no_compiler(self):
-        for program in ("g++", "gcc", "cc", "cmake"):
-            self.assertNotEqual(ROOT.run("sh", "-c", f"command -v {program}")[0], 0, f"{program} is installed")
-
-    def test_doctor_finds_all_that_a_run_needs(self):
-        output = self.as_user("thinpipe", "doctor")
-        self.assertIn("works  virtual network: three-switch", output)
-        self.assertIn("works  worker program: /usr/bin/thinpipe-trainer", output)
-        self.assertIn("works  data set fashion_mnist", output)
-
-    def test_an_ordinary_user_runs_the_smoke_experiment_and_draws_it(self):
-        self.as_user("thinpipe", "run", "smoke-loopback")
-        self.as_user("/usr/bin/python3", "/usr/share/thinpipe/plotting/time_to_accuracy.py", "results/smoke-loopback",
-                     "--target", "0.9")
-        self.as_user("test", "-s", "results/smoke-loopback/time_to_accuracy.png")
-
-    def test_a_capped_network_runs(self):
-        output = self.as_user("thinpipe", "run", "smoke-loopback", "--results", "capped", "--only", "dense", "--set",
-                              "topology=three-switch")
-        self.assertIn("completed, accuracy", output)
-
-    def test_debians_python_has_the_package(self):
-        self.assertIn("Synchroniser", self.as_user("python3", "-c", "import thinpipe; print(thinpipe.Synchroniser)"))
+class PackageTest(debian_use.PackageUse):
+    pass
 
 
 if __name__ == "__main__":
@@ -78,13 +49,8 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory(prefix="package-", dir=BUILD) as name:
         package = make_package(Path(name))
         try:
-            ROOT = DebianRoot(Path(name) / "root", platform.freedesktop_os_release()["VERSION_CODENAME"])
+            root = debian_root.DebianRoot(Path(name) / "root", platform.freedesktop_os_release()["VERSION_CODENAME"])
         except debian_root.CannotMake as error:
             skip(error)
-        shutil.copy(package, ROOT.root / package.name)
-        ROOT.check("apt-get", "-q", "update")
-        recommended = subprocess.run(["dpkg-deb", "-f", package, "Recommends"], check=True, capture_output=True, text=True)
-        # What pandas and PyTorch recommend in turn includes a compiler.
-        ROOT.check("apt-get", "-q", "install", "-y", "--no-install-recommends", f"./{package.name}", "python3-torch",
-                   *recommended.stdout.strip().split(", "))
+        PackageTest.install(root, package)
         unittest.main(verbosity=2)
