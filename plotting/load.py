@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads run records, and what `thinpipe report` judges of them, into tidy pandas tables.
 
-Column names of the runs table are the dotted field names of docs/reference/records.md ("provenance.git_commit",
+Column names of the runs table are the dotted field names of docs/reference/record-fields.md ("provenance.git_commit",
 "iteration_time_s.p50", "config.synchroniser.name"), so that records and figures share one vocabulary.
 """
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The outcome of one run, as data. docs/reference/records.md and harness/schema/record.schema.json describe the JSON.
+// The outcome of one run, as data. docs/reference/record-fields.md and harness/schema/record.schema.json describe the JSON.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Makes the records that the tests read: the fields of docs/reference/records.md with made-up but plausible numbers."""
+"""Makes the records that the tests read: the fields of docs/reference/record-fields.md with made-up but plausible numbers."""
 from __future__ import annotations
 
 import hashlib
