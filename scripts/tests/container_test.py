@@ -141,9 +141,9 @@ cat records.jsonl
         self.assertIn("completed, accuracy", output)
 
     def test_methods_in_python_files_work(self):
-        status, output = self.run_image("python", "-c", "import thinpipe; print('imported')",
-                                        flags=("--entrypoint", "thinpipe-trainer"))
-        self.assertEqual((status, "imported" in output), (0, True), output)
+        method = "/thinpipe/trainer/python/tests/methods/topk_residual.py:MyTopK"
+        status, output = self.run_image("check-method", method, "--workers", "1,2", "--backend", "in_process")
+        self.assertEqual(status, 0, output)
 
 
 if __name__ == "__main__":
