@@ -6,7 +6,7 @@
 #                            UndefinedBehaviorSanitizer; whole programs, optimised, and the tests that run them; a
 #                            fixed number of inputs for each fuzz target
 #   ./check.sh --full        adds: every file compiled on its own, ThreadSanitizer, a current LibTorch, CUDA and NCCL
-#                            if there is nvcc, Debian's kernel in a virtual machine, the container's image, fuzzing
+#                            if there is nvcc, Debian's kernel in a virtual machine, the container's image, Debian 13, fuzzing
 #                            for FUZZ_SECONDS (60) per target, benchmarks, plans of the largest models, planted faults
 #                            that tests must catch
 #   ./check.sh -R network    builds, and passes the arguments to ctest: only the tests whose names match
