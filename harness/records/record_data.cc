@@ -268,8 +268,10 @@ void read(const Source& source, const Step& at, const Value& value, T& out, cons
     require(assign(value, allowed, out));
   } else if constexpr (is_optional<T>) {
     using Inner = typename T::value_type;
-    out.reset();
-    if (value.is_null()) return;
+    if (value.is_null()) {
+      out.reset();
+      return;
+    }
     if constexpr (is_value<Inner>) {
       require(assign(value, allowed, out.emplace()));
     } else {
