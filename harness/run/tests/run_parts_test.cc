@@ -55,7 +55,7 @@ class PartsOfARun : public testing::Test {
   TemporaryFolder folder_;
   fs::path checkpoints_ = folder_.path() / interrupted_folder_name;
   std::vector<std::string> notes_;
-  Run run_ = run_of(Mode::live);
+  thinpipe::Run run_ = run_of(Mode::live);
   RunParts parts_{run_, folder_.path(), false, [this](const std::string& line) { notes_.push_back(line); }};
 };
 
@@ -103,7 +103,7 @@ bool can_be_continued(const Run& run, bool captures = false) {
 }
 
 TEST(RunParts, OnlyWhatIsInCheckpointsCanBeContinued) {
-  Run run = run_of(Mode::live);
+  thinpipe::Run run = run_of(Mode::live);
   EXPECT_TRUE(can_be_continued(run));
   EXPECT_FALSE(can_be_continued(run, true)) << "captures would be of one part";
   run.worker_events.emplace_back();
