@@ -10,8 +10,8 @@
 namespace thinpipe {
 
 struct Failure {
-  std::string
-      kind;  // reported by the trainer (full_disk.hh has a special one), or crash, hang, stall, protocol, start, harness
+  // Reported by the trainer (full_disk.hh has a special one), or crash, hang, stall, protocol, start, harness.
+  std::string kind;
   std::optional<std::int64_t> rank = {};
   std::string message;
   std::string exit_status = {};                 // "exit code 1", "signal 9 (Killed)"; empty if none ended
