@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Measures how long each command of the README, the tutorials and the how-to guides takes, and writes
+docs/reference/command-times.md from results/reference/command-times.json.
+
+    scripts/command_times.py                           pages of which some command has no time yet
+    scripts/command_times.py docs/how-to/figures.md    only these pages, again
+    scripts/command_times.py --builds README.md        also commands that install, build and check: about an hour
+    scripts/command_times.py --write                   only the page, after a change of a command
+    scripts/command_times.py --check                   exits with 1 if the page is out of date
+
+A page's commands run in its order, in a new clone of the last commit, as a reader would type them; programs are those
+of --build (build/release), unless --builds builds them. Nothing else should run on the machine meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs" / "tests"))
+from check_docs import STAND_INS, commands  # noqa: E402
+from json_blocks import blocks  # noqa: E402
+
+TIMES = ROOT / "results" / "reference" / "command-times.json"
+TABLE = ROOT / "docs" / "reference" / "command-times.md"
+# What a command begins with, and why it has no time.
+NOT_MEASURED = {
+    "build/release/thinpipe shell three-switch --host w3": "until you leave the shell",
+    "scripts/check_pytorch.sh": "depends on your PyTorch",
+    "pip install": "downloads, and builds for your PyTorch",
+    "tar tzf": "at once",
+    "mkdir": "at once",
+    "grep": "at once",
+}
+# Measured only with --builds.
+BUILDS = ("./quickstart.sh", "./check.sh", "scripts/setup.sh", "cmake", "pip")
+NEEDS_A_CLUSTER = "--executor slurm"
+# Results that a page's commands refer to, but that come from another page's command.
+FROM_ELSEWHERE = ("quickstart", "convergence", "bandwidth-by-prune-ratio")
+HEAD = """# How long commands take
+
+Wall time of every command of the README, the tutorials and the how-to guides, each run once, in the order of its page.
+Times of runs depend little on the machine where the emulated network limits them, and much on its cores elsewhere.
+`scripts/command_times.py` measures them and writes this page.
+"""
+
+
+class Failure(Exception):
+    """A command of a page failed."""
+
+
+def pages() -> list[Path]:
+    folders = (ROOT / "docs" / "tutorials", ROOT / "docs" / "how-to")
+    return [ROOT / "README.md", *(page for folder in folders for page in sorted(folder.glob("*.md")))]
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def plain(command: str) -> str:
+    """Returns the command on one line and without the comment at its end."""
+    joined = re.sub(r"\s*\\\n\s*", " ", command)
+    comment = re.match(r"""(?:[^'"#]|'[^']*'|"[^"]*"|(?<=\S)#)*""", joined)
+    return comment[0].strip() if comment else joined.strip()
+
+
+def commands_of(page: Path) -> Iterator[str]:
+    for block in blocks(page.read_text(encoding="utf-8")):
+        if block.info.split()[:1] == ["sh"]:
+            for _, command in commands(block.text):
+                yield plain(command)
+
+
+def why_not(command: str) -> str | None:
+    if NEEDS_A_CLUSTER in command:
+        return "until the cluster has run it"
+    return next((why for beginning, why in NOT_MEASURED.items() if command.startswith(beginning)), None)
+
+
+def builds(command: str) -> bool:
+    return command.startswith(BUILDS)
+
+
+def key_of(page: Path, command: str) -> tuple[str, str]:
+    """Returns what a time is known by. `my.json` is another file on each page, but what builds is the same everywhere."""
+    return ("", command) if builds(command) else (name_of(page), command)
+
+
+def read_times() -> dict[tuple[str, str], dict]:
+    if not TIMES.exists():
+        return {}
+    entries = json.loads(TIMES.read_text(encoding="utf-8"))["commands"]
+    return {(entry["page"], entry["command"]): entry for entry in entries}
+
+
+def write_times(times: dict[tuple[str, str], dict]) -> None:
+    known = {key_of(page, command) for page in pages() for command in commands_of(page)}
+    entries = [times[key] for key in sorted(times) if key in known]
+    TIMES.write_text(json.dumps({"commands": entries}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def machine() -> str:
+    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
+    cpu = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
+    return f"{cpu[1] if cpu else platform.machine()}, {os.cpu_count()} cores"
+
+
+def commit() -> str:
+    return subprocess.run(["git", "rev-parse", "--short=10", "HEAD"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.strip()
+
+
+def prepare(clone: Path, page: Path, build: Path | None) -> None:
+    """Makes the clone, with the page's files and the results of other pages in it."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+    if build:
+        (clone / "build").mkdir()
+        (clone / "build" / "release").symlink_to(build)
+    text = page.read_text(encoding="utf-8")
+    found = list(blocks(text))
+    whole = [block for block in found if block.info == "json" and '"base"' in block.text]
+    if whole:
+        (clone / "my.json").write_text(whole[0].text, encoding="utf-8")
+    for block in found:
+        if name := re.fullmatch(r"python (\S+)", block.info):
+            (clone / name[1]).write_text(block.text, encoding="utf-8")
+    for name in FROM_ELSEWHERE:
+        source = clone / "results" / "reference" / STAND_INS.get(name, name)
+        if f"results/{name}" in text and not (clone / "results" / name).exists():
+            shutil.copytree(source, clone / "results" / name)
+
+
+def measure(page: Path, options: argparse.Namespace, times: dict[tuple[str, str], dict]) -> None:
+    with tempfile.TemporaryDirectory(prefix="command-times-") as folder:
+        clone = Path(folder) / "thinpipe"
+        prepare(clone, page, None if options.builds else options.build.resolve())
+        environment = {
+            **os.environ,
+            "MPLCONFIGDIR": str(Path(folder) / "matplotlib"),
+            "PATH": f"{clone / 'build' / 'release'}:{os.environ['PATH']}",
+            "CCACHE_DISABLE": "1",  # a reader's first build finds nothing there
+        }
+        for command in commands_of(page):
+            if why_not(command) or (builds(command) and not options.builds):
+                continue
+            began = time.monotonic()
+            ran = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=clone, env=environment,
+                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            seconds = time.monotonic() - began
+            if ran.returncode:
+                raise Failure(f"{name_of(page)}: '{command}' ended with {ran.returncode}: {ran.stdout[-2000:]}")
+            print(f"{seconds:7.1f} s  {command}", flush=True)
+            key = key_of(page, command)
+            times[key] = {"page": key[0], "command": command, "seconds": round(seconds, 2), "machine": machine(),
+                          "commit": commit(), "date": datetime.date.today().isoformat()}
+            write_times(times)
+
+
+def readable(seconds: float) -> str:
+    if seconds < 1:
+        return "below 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"
+
+
+def time_of(entry: dict | None) -> str:
+    return readable(entry["seconds"]) if entry else "not measured yet"
+
+
+def table(times: dict[tuple[str, str], dict]) -> str:
+    out = HEAD
+    if times:
+        shown = {kind: ", ".join(sorted({entry[kind] for entry in times.values()})) for kind in ("machine", "commit", "date")}
+        out += "\nMachine: {machine}; commit: {commit}; {date}.\n".format(**shown)
+    for page in pages():
+        rows = list(dict.fromkeys(commands_of(page)))
+        if not rows:
+            continue
+        title = page.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
+        out += f"\n## {title}\n\n[{name_of(page)}]({os.path.relpath(page, TABLE.parent)})\n\n| command | time |\n|---|---|\n"
+        for command in rows:
+            took = why_not(command) or time_of(times.get(key_of(page, command)))
+            out += f"| `{command.replace('|', chr(92) + '|')}` | {took} |\n"
+    return out
+
+
+def lacking(times: dict[tuple[str, str], dict], page: Path) -> list[str]:
+    return [each for each in commands_of(page) if key_of(page, each) not in times and not why_not(each)]
+
+
+def check(times: dict[tuple[str, str], dict]) -> int:
+    for page in pages():
+        for command in lacking(times, page):
+            print(f"not measured yet: {name_of(page)}: {command}")
+    known = [command for page in pages() for command in commands_of(page)]
+    problems = [f"NOT_MEASURED has '{beginning}', which no page uses"
+                for beginning in NOT_MEASURED if not any(command.startswith(beginning) for command in known)]
+    if not TABLE.exists() or TABLE.read_text(encoding="utf-8") != table(times):
+        problems.append(f"{name_of(TABLE)} is out of date: run scripts/command_times.py --write")
+    print("\n".join(problems), end="\n" if problems else "", file=sys.stderr)
+    return 1 if problems else 0
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("pages", type=Path, nargs="*", metavar="PAGE")
+    parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
+    parser.add_argument("--builds", action="store_true", help="measure commands that install, build and check, too")
+    parser.add_argument("--write", action="store_true", help="only write the page")
+    parser.add_argument("--check", action="store_true", help="only check")
+    options = parser.parse_args()
+    times = read_times()
+    if options.check:
+        return check(times)
+    chosen = [page.resolve() for page in options.pages]
+    if not chosen and not options.write:
+        chosen = [page for page in pages() if any(not builds(command) for command in lacking(times, page))]
+    try:
+        for page in chosen:
+            measure(page, options, times)
+    except Failure as failure:
+        print(failure, file=sys.stderr)
+        return 1
+    TABLE.write_text(table(times), encoding="utf-8")
+    return check(times)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

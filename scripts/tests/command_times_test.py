@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tests command_times.py, and that its page has every command of the pages that it measures."""
+
+import sys
+import unittest
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+import command_times  # noqa: E402
+
+
+class CommandTimesTest(unittest.TestCase):
+    def test_a_command_is_named_without_its_comment_and_line_breaks(self) -> None:
+        self.assertEqual(command_times.plain("./check.sh     # runs the tests\n"), "./check.sh")
+        self.assertEqual(command_times.plain("a --set 'x=1' \\\n  --more"), "a --set 'x=1' --more")
+        self.assertEqual(command_times.plain("a --html b.html # a page"), "a --html b.html")
+        self.assertEqual(command_times.plain("thinpipe run --only 'a #b' c#d"), "thinpipe run --only 'a #b' c#d")
+
+    def test_times_have_the_precision_that_one_measurement_has(self) -> None:
+        shown = [command_times.readable(seconds) for seconds in (0.2, 1.4, 89, 91, 3599)]
+        self.assertEqual(shown, ["below 1 s", "1 s", "89 s", "2 min", "60 min"])
+
+    def test_a_page_lists_its_commands_with_a_time_or_the_reason_for_none(self) -> None:
+        page = command_times.ROOT / "docs" / "how-to" / "looking-inside.md"
+        doctor = "build/release/thinpipe doctor"
+        entry = {"seconds": 3.2, "machine": "a machine", "commit": "abc", "date": "2026-11-28"}
+        text = command_times.table({command_times.key_of(page, doctor): entry})
+        self.assertIn("\nMachine: a machine; commit: abc; 2026-11-28.\n", text)
+        self.assertIn("| `build/release/thinpipe doctor` | 3 s |", text)
+        self.assertIn("--host w3` | until you leave the shell |", text)
+        self.assertIn("not measured yet", text)
+        self.assertEqual(text.count("| 3 s |"), 1, "the same command of another page has a time of its own")
+
+    def test_the_page_is_up_to_date(self) -> None:
+        self.assertEqual(command_times.check(command_times.read_times()), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
