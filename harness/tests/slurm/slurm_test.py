@@ -218,11 +218,11 @@ class SlurmTest(SlurmSetting):
             wait_for(lambda: self.states_if_any() and self.node_of_a_trainer(), END_S)
             node = self.node_of_a_trainer()
             self.cluster.kill_node(node)
+            self.addCleanup(self.cluster.repair_node, node)  # whatever happens, as the other tests need it
             self.assertEqual(controller.wait(timeout=END_S), 0)
         self.assertEqual([record["status"] for record in self.records().values()], ["completed"] * 2)
         starts = re.findall(r"\[1/1\] .*: starting", "".join(self.logs()))
         self.assertEqual(len(starts), 3, "one of the two was executed twice")
-        self.cluster.repair_node(node)
 
     def test_before_its_time_limit_a_run_is_interrupted_and_then_continued(self) -> None:
         sweep = sweep_of(sweep={"seed": [1]})
