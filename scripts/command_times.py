@@ -41,9 +41,6 @@ NOT_MEASURED = {
     "build/release/thinpipe shell three-switch --host w3": "until you leave the shell",
     "scripts/check_pytorch.sh": "depends on your PyTorch",
     "pip install": "downloads, and builds for your PyTorch",
-    "tar tzf": "at once",
-    "mkdir": "at once",
-    "grep": "at once",
 }
 # Measured only with --builds.
 BUILDS = ("./quickstart.sh", "./check.sh", "scripts/setup.sh", "cmake", "pip")
