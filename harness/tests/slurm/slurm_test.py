@@ -20,7 +20,7 @@ import time
 import unittest
 from pathlib import Path
 
-from cluster import Cluster, missing, wait_for
+from cluster import Cluster, missing, processes_with, wait_for
 
 PROGRAM = ""
 ROOT = Path(__file__).resolve().parents[3]
@@ -223,6 +223,27 @@ class SlurmTest(SlurmSetting):
         self.assertEqual([record["status"] for record in self.records().values()], ["completed"] * 2)
         starts = re.findall(r"\[1/1\] .*: starting", "".join(self.logs()))
         self.assertEqual(len(starts), 3, "one of the two was executed twice")
+
+    def test_a_killed_job_loses_nothing_and_repeats_nothing(self) -> None:
+        sweep = sweep_of(sweep={"seed": [1, 2]})
+        sweep["base"]["training"]["epochs"] = 100
+        self.write(sweep)
+        with subprocess.Popen(self.command("--executor", "slurm"), cwd=self.folder, env=self.cluster.environment,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as controller:
+            wait_for(lambda: self.states_if_any() and self.node_of_a_trainer(), END_S)
+            mark = f"SLURMD_NODENAME={self.node_of_a_trainer()}".encode()
+            for process in processes_with(mark):
+                if Path(f"/proc/{process}/comm").read_text().startswith("thinpipe"):
+                    os.kill(process, signal.SIGKILL)
+            _, errors = controller.communicate(timeout=END_S)
+        self.assertEqual(controller.returncode, 1, errors)
+        before = self.records()
+        self.assertEqual([record["status"] for record in before.values()], ["completed"], errors)
+        self.on_slurm()
+        self.assertEqual(sorted(map(len, self.submitted())), [1, 2])
+        after = self.records()
+        self.assertEqual([record["status"] for record in after.values()], ["completed"] * 2)
+        self.assertEqual({run: after[run] for run in before}, before)
 
     def test_before_its_time_limit_a_run_is_interrupted_and_then_continued(self) -> None:
         sweep = sweep_of(sweep={"seed": [1]})
