@@ -8,7 +8,7 @@
 
 namespace thinpipe {
 
-// Of the failure that a worker then reports; see failure.hh.
+// The kind of the Failure that a worker reports in this case.
 inline constexpr const char* full_disk_kind = "full_disk";
 
 inline bool is_full_disk(const std::exception& error) {

@@ -408,7 +408,7 @@ class RunInProgress {
   FaultInjector faults_;
   Restarts restarts_;
   Log log_;                                // none before the folder is prepared
-  std::optional<EventRecorder> recorder_;  // likewise
+  std::optional<EventRecorder> recorder_;  // none before either
 };
 
 }  // namespace

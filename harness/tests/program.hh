@@ -18,7 +18,7 @@ namespace thinpipe {
 // The base of an experiment that needs no network.
 inline const Json loopback = {{"topology", "loopback"}};
 
-// Processes that are started while it lives find themselves in this Slurm job, which was started so many times before.
+// While it lives, new processes have the environment of this Slurm job, which was restarted `restarts` times.
 class InSlurmJob {
  public:
   InSlurmJob(const std::string& id, int restarts);
