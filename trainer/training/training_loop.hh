@@ -8,12 +8,12 @@
 #include "trainer/base/modules.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/datasets/dataset.hh"
-#include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/models/layers/dropout.hh"
 #include "trainer/models/model.hh"
 #include "trainer/pruning/schedule.hh"
 #include "trainer/training/checkpoint.hh"
-#include "trainer/training/local_rounds.hh"
+#include "trainer/training/model_exchange.hh"
+#include "trainer/training/progress.hh"
 #include "trainer/training/stop_request.hh"
 #include "trainer/training/straggler.hh"
 #include "trainer/training/times_report.hh"
@@ -94,18 +94,14 @@ class TrainingLoop {
 
   const Model& model() const { return *model_; }
   // Returns the network for communication that is not part of the training run. Waits for an exchange in flight.
-  Collective& network() { return idle_collective().unmetered(); }
+  Collective& network() { return exchange_->idle_collective().unmetered(); }
   // Returns totals over all steps so far: the payload of the method and the bytes that this worker sent.
-  const Section& total() const { return total_; }
+  const Section& total() const { return progress_.total; }
 
  private:
   void share_start(const TensorMap& initial_weights);
   void prune_at_start();
-  void make_exchanges();
-  MeteredCollective& idle_collective();
-  const Synchroniser& method() const { return exchanges_.front()->synchroniser(); }
-  Json method_state() const;
-  void clip_gradients();
+  void make_exchange();
   void prune_if_due();
   void check_mask_if_due();
   void resume();
@@ -147,18 +143,9 @@ class TrainingLoop {
   Straggler straggler_;
   std::shared_ptr<ErrorMeter> error_meter_;
   torch::Tensor earlier_errors_;  // ErrorMeter::saved() of the checkpoint, if it has them
-  std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // one, or one per fragment of the model
-  std::optional<LocalRounds> rounds_;                         // set if the method has local steps
+  std::optional<ModelExchange> exchange_;
 
-  std::int64_t iteration_ = 0;    // steps done
-  std::int64_t timed_after_ = 0;  // of these, the ones before a resumption, whose times total_ lacks
-  double train_time_s_ = 0;
-  double pruning_time_s_ = 0;  // not part of it
-  std::int64_t skipped_in_a_row_ = 0;
-  std::int64_t skipped_ = 0;
-  double loss_sum_ = 0;  // sum over this worker's batches since the last evaluation
-  std::int64_t loss_count_ = 0;
-  Section total_;
+  Progress progress_;
   TraceRecorder* recorder_ = nullptr;
   bool reports_starts_ = false;
   TimesReport* times_report_ = nullptr;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/commands/conformance/session.hh"
 #include "trainer/pruning/enforcement.hh"
@@ -291,6 +292,32 @@ TEST(GradientExchange, LoadsACheckpointOfAMaskThatCameLater) {
       second.exchange().load(state);
       EXPECT_EQ(second.payload_bytes(), first.payload_bytes()) << source;
       EXPECT_EQ(second.exchange().synchroniser().state(), first.exchange().synchroniser().state()) << source;
+    }
+  });
+}
+
+TEST(GradientExchange, ServesParametersThatTheLossDoesNotReach) {
+  // A branch of the model is never used: its gradient counts as zero, and no worker waits for it.
+  struct HalfUsed : Model {
+    HalfUsed()
+        : used(register_module("used", torch::nn::Linear(4, 2))),
+          unused(register_module("unused", torch::nn::Linear(4, 2))) {}
+    torch::Tensor forward(const torch::Tensor& images) override { return used(images); }
+    std::string head() const override { return "used"; }
+    torch::nn::Linear used, unused;
+  };
+  run_in_process(2, [](Collective& network) {
+    HalfUsed model;
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
+    GradientExchange exchange(model, Mask::keep_all(model),
+                              SynchroniserRegistry::instance().make({{"name", "dense"}}, {}, {}), metered,
+                              {});
+    for (int step = 0; step < 3; ++step) {
+      exchange.begin_step();
+      model.forward(torch::ones({1, 4})).sum().backward();
+      exchange.finish_step();
+      EXPECT_TRUE(torch::equal(model.unused->weight.grad(), torch::zeros({2, 4})));
+      EXPECT_TRUE(torch::equal(model.used->weight.grad(), torch::ones({2, 4})));
     }
   });
 }
