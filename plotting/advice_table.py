@@ -14,12 +14,12 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Iterable, Sequence
 
-from comparison import quantity_key
-from destination import add_destination, write_to_destination
-from load import record_texts
-from markdown_table import UNKNOWN, grid, in_markdown
-from number_text import three_digits
-from report import VERDICT_MARKS, InputError, find_program
+from shared.comparison import quantity_key
+from shared.destination import add_destination, write_to_destination
+from shared.load import record_texts
+from shared.markdown_table import UNKNOWN, grid, in_markdown
+from shared.number_text import three_digits
+from shared.report import VERDICT_MARKS, InputError, find_program
 
 BEGIN, END = "<!-- advice: begin -->", "<!-- advice: end -->"
 CAP, METHOD, SEED = "bottleneck.rate", "method", "seed"

@@ -14,11 +14,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from figure import add_small_print, legend_label
-from figure_file import OUTPUT_HELP, command_of, output_path, save
-from look import PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
-from method_style import MethodStyle, short_name, styles_of
-from report import InputError, find_program
+from shared.figure import add_small_print, legend_label
+from shared.figure_file import OUTPUT_HELP, command_of, output_path, save
+from shared.look import PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
+from shared.method_style import MethodStyle, short_name, styles_of
+from shared.report import InputError, find_program
 
 BASELINE = "dense"
 SCHEMA_VERSION = 1

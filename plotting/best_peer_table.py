@@ -9,15 +9,15 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import quantity_key
-from destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from links_table import MODES, digits, exchange_ms, iteration_ms, measured, origin
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from noise import noise_of
-from number_text import time_text
 from replay_table import axes_of
-from report import VERDICT_MARKS, InputError, Question
+from shared.comparison import quantity_key
+from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
+from shared.number_text import time_text
+from shared.report import VERDICT_MARKS, InputError, Question
 
 ABOUT = (
     "Exchange per iteration in ms. Best peer: the method with the shortest exchange, without {left_out}. "

@@ -9,11 +9,11 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel
-from destination import MARKERS_OF_NAME, markers_of
-from markdown_table import UNKNOWN, Cell, add_update, parsed, table_parser, target_notes, write_table
 from methods_table import final_heading, final_level
-from number_text import three_digits
+from shared.comparison import Comparison, Panel
+from shared.destination import MARKERS_OF_NAME, markers_of
+from shared.markdown_table import UNKNOWN, Cell, add_update, parsed, table_parser, target_notes, write_table
+from shared.number_text import three_digits
 
 BITS_OF_FLOAT32 = 32.0
 # Of rank 0 in the whole run, and of a worker per iteration by the method's formula.

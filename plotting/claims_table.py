@@ -8,14 +8,14 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import Comparison, compare
-from destination import write_to_destination
 from heat_map import COLUMNS as CAPS
 from heat_map import ROWS as RATIOS
 from heat_map import at, axis_values, check_axes, panel_a_value
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin
-from report import InputError, Question
+from shared.comparison import Comparison, compare
+from shared.destination import write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin
+from shared.report import InputError, Question
 from speedup import Speedup, speedup_over
 
 BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"

@@ -8,13 +8,13 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import quantity_key
-from destination import write_to_destination
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
-from number_text import three_digits
-from report import InputError, Question
-from small_print import commits, seeds
+from shared.comparison import quantity_key
+from shared.destination import write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from shared.number_text import three_digits
+from shared.report import InputError, Question
+from shared.small_print import commits, seeds
 
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 MODES = ("replay", "simulate")

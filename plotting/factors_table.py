@@ -9,9 +9,10 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel
-from destination import MARKERS_OF_NAME, markers_of
-from markdown_table import (
+from methods_table import final_heading, final_level
+from shared.comparison import Comparison, Panel
+from shared.destination import MARKERS_OF_NAME, markers_of
+from shared.markdown_table import (
     UNKNOWN,
     Cell,
     add_update,
@@ -23,9 +24,8 @@ from markdown_table import (
     to_target_cell,
     write_table,
 )
-from methods_table import final_heading, final_level
-from number_text import Text, iteration_time_text, target_time_text
-from set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
+from shared.number_text import Text, iteration_time_text, target_time_text
+from shared.set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
 
 ABOUT = (
     "vs NAME: speed-up over the method NAME in time to the target, each run over the one of its seed. "

@@ -12,11 +12,20 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from comparison import Comparison, Panel, check_comparable
-from dots import Dots, draw_dots, ratio_dots, scale
-from figure import add_origin, first_in_rows, legend_label, marks_of, new_figure, parser_of, state_of, write_figure
 from heat_map import at, axis_values, check_axes
-from report import InputError
+from shared.comparison import Comparison, Panel, check_comparable
+from shared.dots import Dots, draw_dots, ratio_dots, scale
+from shared.figure import (
+    add_origin,
+    first_in_rows,
+    legend_label,
+    marks_of,
+    new_figure,
+    parser_of,
+    state_of,
+    write_figure,
+)
+from shared.report import InputError
 
 MODELS, CAPS = "model", "bottleneck.rate"
 GROUP_WIDTH = 0.86  # of the distance between caps

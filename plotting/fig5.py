@@ -9,11 +9,11 @@ from typing import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from comparison import Comparison, Panel
-from dots import dots_of, draw_dots, scale
-from figure import add_origin, legend_label, marks_of, new_figure, run_figure, time_unit
-from rate_trace import add_traces
-from report import InputError
+from shared.comparison import Comparison, Panel
+from shared.dots import dots_of, draw_dots, scale
+from shared.figure import add_origin, legend_label, marks_of, new_figure, run_figure, time_unit
+from shared.rate_trace import add_traces
+from shared.report import InputError
 from time_to_accuracy import draw_panel, levels_to_draw, scale_time, wants_logarithm
 
 PANEL_HEIGHT_IN = 2.6

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, PercentFormatter
 
-from comparison import Comparison, Panel
-from dots import RUN_SIZE, annotate
-from figure import add_origin, first_in_rows, name_of, new_figure, parser_of, write_figure
 from heat_map import check_axes, panel_a_value
-from method_style import MethodStyle
-from report import VERDICT_MARKS, InputError, Spread
+from shared.comparison import Comparison, Panel
+from shared.dots import RUN_SIZE, annotate
+from shared.figure import add_origin, first_in_rows, name_of, new_figure, parser_of, write_figure
+from shared.method_style import MethodStyle
+from shared.report import VERDICT_MARKS, InputError, Spread
 
 MODELS, RATIOS = "model", "pruning.ratio"
 # Methods stand this far from each other at a ratio, so that their intervals do not hide each other.

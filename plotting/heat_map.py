@@ -19,8 +19,8 @@ from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from comparison import MOST_PANELS, Comparison, Panel, check_comparable, quantity_key, swept_axes
-from figure import (
+from shared.comparison import MOST_PANELS, Comparison, Panel, check_comparable, quantity_key, swept_axes
+from shared.figure import (
     TimeUnit,
     add_origin,
     first_in_rows,
@@ -32,7 +32,7 @@ from figure import (
     time_unit,
     write_figure,
 )
-from report import InputError
+from shared.report import InputError
 from speedup import BASELINES, baseline_runs, speedup_over
 
 ROWS, COLUMNS = "pruning.ratio", "bottleneck.rate"

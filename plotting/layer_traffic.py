@@ -13,9 +13,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from comparison import Comparison
-from figure import add_origin, first_in_rows, name_of, new_figure, parser_of, write_figure
-from report import InputError
+from shared.comparison import Comparison
+from shared.figure import add_origin, first_in_rows, name_of, new_figure, parser_of, write_figure
+from shared.report import InputError
 
 PANEL_HEIGHT_IN = 2.6
 # More layers than this cannot be told apart: those that exchange the fewest entries are joined.

@@ -11,14 +11,14 @@ from typing import Any, Sequence
 
 import pandas as pd
 
-from comparison import common_target
-from destination import MARKERS_OF_NAME, markers_of, write_to_destination
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
-from number_text import three_digits
-from report import InputError, Question
-from small_print import commits, listed, seeds
-from target import Target
+from shared.comparison import common_target
+from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from shared.number_text import three_digits
+from shared.report import InputError, Question
+from shared.small_print import commits, listed, seeds
+from shared.target import Target
 
 AXIS = "optimiser.learning_rate"
 

@@ -11,8 +11,17 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from comparison import Comparison, Panel
-from figure import add_origin, first_in_rows, legend_below, name_of, new_figure, parser_of, state_of, write_figure
+from shared.comparison import Comparison, Panel
+from shared.figure import (
+    add_origin,
+    first_in_rows,
+    legend_below,
+    name_of,
+    new_figure,
+    parser_of,
+    state_of,
+    write_figure,
+)
 from time_to_accuracy import levels_to_draw
 
 MEGABYTE = 1e6

@@ -16,13 +16,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from comparison import Comparison
-from figure import add_origin, parser_of, write_figure
-from link_series import FILE_NAME, LinkSeries, read_link_series
-from load import Results
-from look import PAGE_WIDTH_IN
-from report import InputError
-from worker_times import FILE_NAME as WORKERS_FILE, WorkerIteration, read_worker_times
+from shared.comparison import Comparison
+from shared.figure import add_origin, parser_of, write_figure
+from shared.link_series import FILE_NAME, LinkSeries, read_link_series
+from shared.load import Results
+from shared.look import PAGE_WIDTH_IN
+from shared.report import InputError
+from shared.worker_times import FILE_NAME as WORKERS_FILE
+from shared.worker_times import WorkerIteration, read_worker_times
 
 MBIT, KB = 1e6, 1e3
 SAME_MOMENT_S = 1e-3

@@ -9,15 +9,15 @@ from typing import Callable, Sequence
 
 import pandas as pd
 
-from comparison import quantity_key
-from destination import MARKERS_OF_NAME, markers_of, write_to_destination
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, machines, noise_notes, records_parser
 from noise import noise_of
-from number_text import Text, time_text
 from replay_table import axes_of
-from report import InputError, Question
-from small_print import commits, listed, seeds
+from shared.comparison import quantity_key
+from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, noise_notes, records_parser
+from shared.number_text import Text, time_text
+from shared.report import InputError, Question
+from shared.small_print import commits, listed, seeds
 
 # Returns a run's value; None if it has none.
 Quantity = Callable[[pd.Series], float | None]

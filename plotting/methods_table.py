@@ -8,9 +8,9 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel
-from destination import MARKERS_OF_NAME, markers_of
-from markdown_table import (
+from shared.comparison import Comparison, Panel
+from shared.destination import MARKERS_OF_NAME, markers_of
+from shared.markdown_table import (
     UNKNOWN,
     Cell,
     add_update,
@@ -23,8 +23,8 @@ from markdown_table import (
     target_notes,
     write_table,
 )
-from number_text import three_digits
-from target import Target
+from shared.number_text import three_digits
+from shared.target import Target
 
 ABOUT = [
     "Payload: bytes that a worker passes to collectives. Around the ring, an all-gather sends them N-1 times, an "

@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from comparison import Comparison
-from figure import add_origin, new_figure, parser_of, write_figure
-from report import InputError
+from shared.comparison import Comparison
+from shared.figure import add_origin, new_figure, parser_of, write_figure
+from shared.report import InputError
 
 PANEL_HEIGHT_IN = 3.0
 RATES = "cluster.before.bit_per_s"

@@ -20,8 +20,8 @@ from typing import Any, Sequence
 
 import pandas as pd
 
-from load import Results, load
-from report import InputError, Question, add_report_options
+from shared.load import Results, load
+from shared.report import InputError, Question, add_report_options
 
 NOISE = Path(__file__).resolve().parents[1] / "results" / "reference" / "noise.json"
 SCHEMA_VERSION = 1

@@ -8,12 +8,12 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
-from destination import add_destination, write_to_destination
-from markdown_table import UNKNOWN, grid, in_markdown
 from prose.claim import Claim, read_claims
 from prose.expression import evaluate
 from prose.source import Sources
-from report import InputError
+from shared.destination import add_destination, write_to_destination
+from shared.markdown_table import UNKNOWN, grid, in_markdown
+from shared.report import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = ROOT / "docs" / "results" / "claims.json"

@@ -8,15 +8,15 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import common_target, quantity_key
-from destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from learning_rates_table import origin
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, missing_words, records_parser
 from methods_table import percent
-from number_text import three_digits
-from report import InputError, Question
-from target import Target
+from shared.comparison import common_target, quantity_key
+from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, missing_words, records_parser
+from shared.number_text import three_digits
+from shared.report import InputError, Question
+from shared.target import Target
 
 PARTITION = "partition"
 ABOUT = "Final {}, at the last evaluation: mean over seeds ± half the length of its 95 % confidence interval (bootstrap)."

@@ -10,11 +10,11 @@ from typing import Callable, Sequence
 
 import pandas as pd
 
-from destination import write_to_destination
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, records_parser
 from replay_table import has_machine, key_of, origin_of, time_to_target
-from report import InputError, Question
+from shared.destination import write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser
+from shared.report import InputError, Question
 
 MARKERS = ("<!-- predictions: begin -->", "<!-- predictions: end -->")
 ABOUT = (

@@ -9,10 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-from destination import add_destination, write_to_destination
-from markdown_table import UNKNOWN, in_markdown
-from number_text import three_digits
-from report import InputError
+from shared.destination import add_destination, write_to_destination
+from shared.markdown_table import UNKNOWN, in_markdown
+from shared.number_text import three_digits
+from shared.report import InputError
 
 BEGIN, END = "<!-- compute-profiles: begin -->", "<!-- compute-profiles: end -->"
 HEADINGS = ["model", "float32 (ms)", "bfloat16 (ms)", "estimated (ms)", "estimated / float32"]

@@ -8,11 +8,11 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
-from destination import write_whole
 from prose.expression import evaluate
 from prose.mark import Mark, marks, unmarked
 from prose.source import Sources
-from report import InputError
+from shared.destination import write_whole
+from shared.report import InputError
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"

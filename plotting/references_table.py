@@ -10,12 +10,12 @@ from typing import Sequence
 
 import pandas as pd
 
-from destination import add_destination, markers_of, write_to_destination
-from load import load
-from markdown_table import UNKNOWN, grid, machines
 from noise import noise_of
-from report import InputError, Question, add_report_options
-from small_print import commits, listed, seeds
+from shared.destination import add_destination, markers_of, write_to_destination
+from shared.load import load
+from shared.markdown_table import UNKNOWN, grid, machines
+from shared.report import InputError, Question, add_report_options
+from shared.small_print import commits, listed, seeds
 
 NOTES = (
     "Judged: networks whose rate was measured on every capped link; the others are neither faithful nor degraded. Noise: "

@@ -10,13 +10,13 @@ from typing import Callable, Sequence
 
 import pandas as pd
 
-from comparison import quantity_key
-from destination import MARKERS_OF_NAME, markers_of, write_to_destination
-from load import Results, load
-from markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
-from number_text import three_digits
-from report import InputError, Question
-from small_print import commits, listed, seeds, whole
+from shared.comparison import quantity_key
+from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from shared.number_text import three_digits
+from shared.report import InputError, Question
+from shared.small_print import commits, listed, seeds, whole
 
 # Each mode, with the one that it stands for.
 REFERENCES = {"live": "cluster", "replay": "live", "simulate": "replay"}

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
-from destination import add_destination, markers_of, write_to_destination
-from report import InputError, find_program
+from shared.destination import add_destination, markers_of, write_to_destination
+from shared.report import InputError, find_program
 
 OVER_SEEDS = "over seeds"
 

@@ -13,9 +13,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from comparison import Comparison, Panel
-from dots import MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
-from figure import (
+from shared.comparison import Comparison, Panel
+from shared.dots import MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
+from shared.figure import (
     TimeUnit,
     add_origin,
     legend_below,
@@ -26,8 +26,8 @@ from figure import (
     state_of,
     time_unit,
 )
-from method_style import MethodStyle
-from report import InputError
+from shared.method_style import MethodStyle
+from shared.report import InputError
 
 BASELINES = ("dense", "fp16")
 # Both rows of a method have its colour and marker; the lower one, over fp16, is pale.

@@ -11,8 +11,8 @@ from typing import Callable, Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel
-from markdown_table import (
+from shared.comparison import Comparison, Panel
+from shared.markdown_table import (
     UNKNOWN,
     Cell,
     all_reduce_cell,
@@ -25,9 +25,9 @@ from markdown_table import (
     to_target_cell,
     write_table,
 )
-from number_text import target_time_text
-from report import Spread
-from set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
+from shared.number_text import target_time_text
+from shared.report import Spread
+from shared.set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
 
 TOLERANCE = 0.1
 MARKS = {True: "✓", False: "✗", None: UNKNOWN}

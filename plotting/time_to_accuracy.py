@@ -12,9 +12,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, PercentFormatter
 
-from comparison import Comparison, Panel
-from dots import annotate
-from figure import (
+from shared.comparison import Comparison, Panel
+from shared.dots import annotate
+from shared.figure import (
     TimeUnit,
     add_origin,
     first_in_rows,
@@ -25,10 +25,10 @@ from figure import (
     state_of,
     time_unit,
 )
-from method_style import MethodStyle
-from rate_trace import add_traces
-from report import VERDICT_MARKS
-from target import Target
+from shared.method_style import MethodStyle
+from shared.rate_trace import add_traces
+from shared.report import VERDICT_MARKS
+from shared.target import Target
 
 # If the longest curve takes this many times as long as the shortest, a linear axis shows the shortest too small.
 LOG_AXIS_FROM_RATIO = 3.0

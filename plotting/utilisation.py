@@ -11,10 +11,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
-from comparison import Comparison, Panel
-from figure import add_origin, legend_below, new_figure, parser_of, write_figure
-from rate_trace import bit_per_s, rate_text
-from report import InputError
+from shared.comparison import Comparison, Panel
+from shared.figure import add_origin, legend_below, new_figure, parser_of, write_figure
+from shared.rate_trace import bit_per_s, rate_text
+from shared.report import InputError
 
 RATE = "bottleneck.rate"
 MARKED = (0.5, 0.9)

@@ -9,12 +9,12 @@ from typing import Sequence
 
 import pandas as pd
 
-from destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from links_table import origin
-from load import Results, load
-from markdown_table import grid, in_markdown, records_parser
-from rate_trace import rate_text
-from report import Question
+from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.load import Results, load
+from shared.markdown_table import grid, in_markdown, records_parser
+from shared.rate_trace import rate_text
+from shared.report import Question
 from utilisation import MARKED, by_rate, rate_for, with_utilisation
 
 ABOUT = (

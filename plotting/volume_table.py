@@ -9,12 +9,21 @@ from typing import Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel
-from destination import MARKERS_OF_NAME, markers_of
-from markdown_table import UNKNOWN, Cell, add_update, parsed, spread_cell, table_parser, target_notes, write_table
 from methods_table import final_heading, final_level
-from number_text import three_digits
-from report import InputError
+from shared.comparison import Comparison, Panel
+from shared.destination import MARKERS_OF_NAME, markers_of
+from shared.markdown_table import (
+    UNKNOWN,
+    Cell,
+    add_update,
+    parsed,
+    spread_cell,
+    table_parser,
+    target_notes,
+    write_table,
+)
+from shared.number_text import three_digits
+from shared.report import InputError
 
 # Kostopoulou et al. (NeurIPS 2021), Table 2: an LSTM on Stack Overflow with 56 clients, top-r 10 %, relative to float32
 # gradients. By the codes of indices and values.

@@ -14,9 +14,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
-from comparison import Comparison
-from dots import Dots, dots_of, draw_dots
-from figure import (
+from shared.comparison import Comparison
+from shared.dots import Dots, dots_of, draw_dots
+from shared.figure import (
     TimeUnit,
     add_origin,
     name_of,
@@ -26,9 +26,9 @@ from figure import (
     time_unit,
     write_figure,
 )
-from load import Results
-from look import PAGE_WIDTH_IN
-from report import Group, InputError, Spread
+from shared.load import Results
+from shared.look import PAGE_WIDTH_IN
+from shared.report import Group, InputError, Spread
 
 LABEL_CHARACTERS = 30
 

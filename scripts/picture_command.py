@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command that drew a figure, from the file's metadata (plotting/figure_file.py writes it)."""
+"""The command that drew a figure, from the file's metadata (plotting/shared/figure_file.py writes it)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names that users write or read and that had another name in older versions. The table is renamed_names.json,
-// which the build embeds and plotting/renamed_names.py reads:
+// which the build embeds and plotting/shared/renamed_names.py reads:
 //
 //   {"configuration_at": {"record": "/config", …},       where documents hold a run's configuration
 //    "changes": [{"schema_versions": {"record": 2, …},   the first version of each kind with the new names

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Mapping
 
 from noise import decimals
-from number_text import rounded
 from prose.expression import parse
 from prose.measured import Number
-from report import InputError
+from shared.number_text import rounded
+from shared.report import InputError
 
 VALUE = "{}"
 MEMBERS = {

@@ -8,7 +8,7 @@ from typing import Callable, Sequence
 
 from prose.measured import Number, Table, join
 from prose.quantity import OVER, Source, nearest
-from report import InputError
+from shared.report import InputError
 
 OPERATIONS: dict[type[ast.AST], Callable[[Number, Number], Number]] = {
     ast.Add: operator.add,

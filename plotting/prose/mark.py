@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Iterator
 
 from prose.expression import parse
-from report import InputError
 from prose.written_number import WrittenNumber
+from shared.report import InputError
 
 # A comment cannot contain "--", and "|" ends the cell of a table.
 MARK = re.compile(r"<!-- = (?P<source>(?:(?!--)[^:|<>])+): (?P<expression>(?:(?!--)[^|])+?) -->")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable, Iterable, Mapping
 
-from report import InputError
+from shared.report import InputError
 
 # A row's values on the axes in which the table varies.
 Key = frozenset[tuple[str, str]]

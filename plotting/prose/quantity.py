@@ -12,10 +12,10 @@ from typing import Any, Iterable, Protocol, Sequence
 
 import pandas as pd
 
-from load import METHOD_AXIS, MODES_WITHOUT_TIME, SEED_AXIS, identity, joined
-from prose.measured import Key, Number, Table
 from noise import noise_of
-from report import InputError, Question, read_report
+from prose.measured import Key, Number, Table
+from shared.load import METHOD_AXIS, MODES_WITHOUT_TIME, SEED_AXIS, identity, joined
+from shared.report import InputError, Question, read_report
 
 MODE_AXIS = "mode"
 FOLDER_AXIS = "folder"

@@ -8,7 +8,7 @@ from typing import Protocol, Sequence
 
 from prose.expression import baselines
 from prose.quantity import Json, Records, Source, nearest
-from report import InputError, Question
+from shared.report import InputError, Question
 
 
 class Sourced(Protocol):

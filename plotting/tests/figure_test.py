@@ -11,10 +11,10 @@ import matplotlib.style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from comparison import Comparison, compare
-from look import STYLE_FILE
-from load import load
-from report import Question
+from shared.comparison import Comparison, compare
+from shared.load import load
+from shared.look import STYLE_FILE
+from shared.report import Question
 
 from .records import write
 

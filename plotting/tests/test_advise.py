@@ -12,7 +12,7 @@ from unittest import mock
 import matplotlib.style
 
 import advise
-from look import STYLE_FILE
+from shared.look import STYLE_FILE
 
 RATES = [1e7, 1e8, 1e9, 1e10]
 

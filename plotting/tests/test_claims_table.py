@@ -5,8 +5,8 @@ from typing import Any
 
 import claims_table
 
-from .records import make_curve, write
 from .figure_test import FigureTest
+from .records import make_curve, write
 from .test_heat_map import CAPS_MBIT_PER_S, swept
 from .test_replay_table import rows_of
 

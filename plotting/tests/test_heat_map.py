@@ -2,14 +2,15 @@
 import unittest
 from typing import Any
 
-import heat_map
-from comparison import Comparison, compare
-from load import load
-from report import InputError
 from matplotlib.figure import Figure
 
-from .records import failed_record, make_curve, make_record, write
+import heat_map
+from shared.comparison import Comparison, compare
+from shared.load import load
+from shared.report import InputError
+
 from .figure_test import FigureTest, small_print
+from .records import failed_record, make_curve, make_record, write
 
 CAPS_MBIT_PER_S = {"100 Mbit/s": 100, "500 Mbit/s": 500, "1 Gbit/s": 1000}
 RATIOS = ("0", "0.5", "0.9")

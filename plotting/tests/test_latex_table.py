@@ -22,9 +22,9 @@ import replay_table
 import report_block
 import speed_table
 import table1
-from latex_table import from_markdown, inline
-from latex_text import in_latex
-from markdown_table import in_markdown
+from shared.latex_table import from_markdown, inline
+from shared.latex_text import in_latex
+from shared.markdown_table import in_markdown
 
 from .figure_test import FigureTest
 from .records import make_converge_record, make_curve, make_record, write

@@ -6,7 +6,7 @@ import unittest
 from typing import Any
 
 import links
-from link_series import read_link_series
+from shared.link_series import read_link_series
 
 from .figure_test import FigureTest, small_print
 from .records import make_record, write

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from load import configured_method, load
-from report import InputError
+from shared.load import configured_method, load
+from shared.report import InputError
 
 from .records import failed_record, make_network_event, make_record, make_text_record, write, write_exported
 

@@ -14,11 +14,11 @@ import heat_map
 import speedup
 import time_to_accuracy
 import waterfall
-from comparison import Comparison, compare
-from figure_file import TEX_SYSTEMS, command_of
-from load import load
-from look import Wishes
-from report import InputError
+from shared.comparison import Comparison, compare
+from shared.figure_file import TEX_SYSTEMS, command_of
+from shared.load import load
+from shared.look import Wishes
+from shared.report import InputError
 
 from .figure_test import FigureTest, legend_texts, small_print
 from .records import METHODS, make_record, write

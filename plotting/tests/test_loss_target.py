@@ -3,8 +3,8 @@ import math
 
 import speedup
 import time_to_accuracy
-from report import InputError
-from target import Target
+from shared.report import InputError
+from shared.target import Target
 
 from .figure_test import FigureTest, legend_texts, small_print
 from .records import METHODS, make_text_curve, make_text_record

@@ -2,7 +2,7 @@
 import unittest
 from pathlib import Path
 
-from method_style import hash_of, mixed, short_name, styles_of, styles_table
+from shared.method_style import hash_of, mixed, short_name, styles_of, styles_table
 
 from .figure_test import FigureTest
 from .records import make_record, make_scripted_record

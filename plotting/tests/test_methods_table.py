@@ -8,8 +8,8 @@ import methods_table
 import speedup
 import table1
 import time_to_accuracy
-from comparison import compare
-from load import load
+from shared.comparison import compare
+from shared.load import load
 
 from .records import failed_record, make_converge_record, make_curve, make_record, make_text_curve, write
 from .test_table1 import TableTest, rows_of

@@ -7,9 +7,9 @@ from pathlib import Path
 from unittest import mock
 
 import noise
-from load import load
-from number_text import iteration_time_text, ratio_text, target_time_text
-from report import InputError
+from shared.load import load
+from shared.number_text import iteration_time_text, ratio_text, target_time_text
+from shared.report import InputError
 
 from .records import make_curve, make_record, write
 

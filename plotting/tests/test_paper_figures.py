@@ -4,12 +4,12 @@ from typing import Any
 import fig3
 import fig5
 import fig6
-from comparison import Comparison, compare
-from load import load
-from report import InputError
+from shared.comparison import Comparison, compare
+from shared.load import load
+from shared.report import InputError
 
-from .records import failed_record, make_converge_record, make_curve, make_record, write
 from .figure_test import FigureTest, drawn, legend_texts, small_print
+from .records import failed_record, make_converge_record, make_curve, make_record, write
 
 CAPS = ("100 Mbit/s", "1 Gbit/s")
 MODELS = ("resnet", "small_cnn")

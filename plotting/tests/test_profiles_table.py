@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import profiles_table
-from markdown_table import UNKNOWN
+from shared.markdown_table import UNKNOWN
 
 
 def measured(compute_ms: float, **more: Any) -> dict[str, Any]:

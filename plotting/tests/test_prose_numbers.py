@@ -7,12 +7,12 @@ import unittest
 from pathlib import Path
 
 import prose_numbers
-from prose.measured import Number
 from prose.expression import evaluate, parse
 from prose.mark import marks
+from prose.measured import Number
 from prose.quantity import Records
-from report import InputError, Question
 from prose.written_number import WrittenNumber
+from shared.report import InputError, Question
 
 from .records import make_record, write_exported
 

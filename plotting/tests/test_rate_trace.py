@@ -5,7 +5,7 @@ from typing import Any
 
 import fig5
 import time_to_accuracy
-from rate_trace import RateTrace, bit_per_s, initial_rate, rate_text, rate_trace
+from shared.rate_trace import RateTrace, bit_per_s, initial_rate, rate_text, rate_trace
 
 from .figure_test import FigureTest
 from .records import make_network_event, make_record

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Callable
 
 import fastjsonschema
-import renamed_names
+
+from shared import renamed_names
 
 ROOT = Path(__file__).resolve().parents[2]
 SCHEMA = json.loads((ROOT / "harness" / "schema" / "record.schema.json").read_text(encoding="utf-8"))

@@ -4,7 +4,7 @@ import unittest
 from pathlib import Path
 
 import references_table
-from report import InputError, Question
+from shared.report import InputError, Question
 
 from .records import make_record, write_exported
 

@@ -6,7 +6,7 @@ import copy
 import unittest
 from unittest import mock
 
-import renamed_names
+from shared import renamed_names
 
 TABLE = {
     "configuration_at": {"record": "/config"},

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Sequence
 
 import replay_table
-from comparison import compare
-from load import load
+from shared.comparison import compare
+from shared.load import load
 
 from .records import BEST_ACCURACY, ITERATION_TIME_S, make_converge_record, make_curve, make_record, write
 

@@ -7,9 +7,9 @@ import unittest
 from pathlib import Path
 from unittest import mock
 
-import report
-from load import load
-from report import InputError, Question, find_program
+from shared import report
+from shared.load import load
+from shared.report import InputError, Question, find_program
 
 from .records import make_record, write
 

@@ -2,7 +2,7 @@
 from matplotlib.figure import Figure
 
 import speedup
-from report import InputError
+from shared.report import InputError
 
 from .figure_test import FigureTest, drawn, legend_texts, small_print
 from .records import failed_record, make_curve, make_record

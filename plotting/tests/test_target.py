@@ -4,7 +4,7 @@ import unittest
 
 import pandas as pd
 
-from target import Target
+from shared.target import Target
 
 
 class TargetTest(unittest.TestCase):

@@ -3,8 +3,8 @@ from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
 import time_to_accuracy
-from comparison import compare
-from load import load
+from shared.comparison import compare
+from shared.load import load
 
 from .figure_test import FigureTest, legend_texts, small_print
 from .records import METHODS, TARGET, failed_record, make_curve, make_network_event, make_record, make_scripted_record

@@ -4,7 +4,7 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 import waterfall
-from report import InputError
+from shared.report import InputError
 
 from .figure_test import FigureTest, drawn
 from .records import failed_record, make_curve, make_record, write

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 "use strict";
-// The colour, marker and dash of each method: the same as in the figures (plotting/method_style.py), by the same table.
+// The colour, marker and dash of each method: the same as in the figures (plotting/shared/method_style.py), by the same table.
 
 const looks = JSON.parse(byId("method-styles").textContent);
 

@@ -7,8 +7,8 @@ from typing import Any, Iterable
 
 import pandas as pd
 
-from comparison import Comparison, also_differing
-from report import VERDICT_MARKS
+from shared.comparison import Comparison, also_differing
+from shared.report import VERDICT_MARKS
 
 MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
 # Columns with the verdicts on networks: of runs, and of speed-ups.

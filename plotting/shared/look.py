@@ -14,7 +14,7 @@ from typing import Iterator, Sequence
 import matplotlib
 import matplotlib.style
 
-from report import InputError
+from shared.report import InputError
 
 STYLE_FILE = Path(__file__).with_name("thinpipe.mplstyle")
 COLUMN_WIDTH_IN, PAGE_WIDTH_IN = 3.5, 7.16

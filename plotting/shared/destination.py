@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Callable, Sequence
 
-from latex_table import add_latex_options, in_notation
-from report import InputError
+from shared.latex_table import add_latex_options, in_notation
+from shared.report import InputError
 
 MARKERS_OF_NAME = ("<!-- NAME: begin -->", "<!-- NAME: end -->")
 

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from report import InputError
+from shared.report import InputError
 
 FILE_NAME = "workers.jsonl"
 

@@ -14,13 +14,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.transforms import ScaledTranslation
 
-from comparison import Comparison, Panel, compare, panels_of
-from figure_file import OUTPUT_HELP, command_of, output_path, save
-from load import Results, load
-from look import COLUMN_WIDTH_IN, PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
-from report import VERDICT_MARKS, InputError, Question
-from selection import add_selection
-from small_print import caption, incomplete_runs
+from shared.comparison import Comparison, Panel, compare, panels_of
+from shared.figure_file import OUTPUT_HELP, command_of, output_path, save
+from shared.load import Results, load
+from shared.look import COLUMN_WIDTH_IN, PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
+from shared.report import VERDICT_MARKS, InputError, Question
+from shared.selection import add_selection
+from shared.small_print import caption, incomplete_runs
 
 PANELS_A_ROW = 3
 # In a figure narrower than this per panel, panels go below each other.

@@ -10,7 +10,7 @@ from typing import Any, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 
-from comparison import Comparison
+from shared.comparison import Comparison
 
 STRIP_HEIGHT, GAP = 0.05, 0.04  # of the axes
 MOST_STRIPS = 8

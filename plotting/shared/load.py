@@ -14,9 +14,9 @@ from typing import Any, Iterable
 
 import pandas as pd
 
-import renamed_names
-from method_style import short_name
-from report import Group, InputError, Question, read_report
+from shared import renamed_names
+from shared.method_style import short_name
+from shared.report import Group, InputError, Question, read_report
 
 # Runs of these modes train without a network or a clock: every train_time_s in their records is null.
 MODES_WITHOUT_TIME = ("converge",)

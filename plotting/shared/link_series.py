@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from report import InputError
+from shared.report import InputError
 
 FILE_NAME = "links.jsonl"
 

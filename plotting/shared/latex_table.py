@@ -7,8 +7,8 @@ import html
 import re
 from typing import Callable, Sequence
 
-from latex_text import in_latex
-from report import InputError
+from shared.latex_text import in_latex
+from shared.report import InputError
 
 # The notations within a line that our tables use: an escaped character, bold, code and a link.
 NOTATION = re.compile(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from comparison import Comparison
-from markdown_table import Cell, ratio_cell, spread_cell, to_target_cell
-from number_text import Text, three_digits, whole_number
-from report import Group, Spread
+from shared.comparison import Comparison
+from shared.markdown_table import Cell, ratio_cell, spread_cell, to_target_cell
+from shared.number_text import Text, three_digits, whole_number
+from shared.report import Group, Spread
 
 # Of the report's names for times and speed-ups that include the cost of set-up (docs/reference/metrics.md).
 WITH_SET_UP = "_with_set_up"

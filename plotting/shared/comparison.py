@@ -9,11 +9,11 @@ from typing import Callable
 
 import pandas as pd
 
-from load import MODES_WITHOUT_TIME, Results
-from look import Look, Wishes
-from method_style import MethodStyle, styles_of
-from report import Group, InputError
-from target import Target
+from shared.load import MODES_WITHOUT_TIME, Results
+from shared.look import Look, Wishes
+from shared.method_style import MethodStyle, styles_of
+from shared.report import Group, InputError
+from shared.target import Target
 
 MOST_PANELS = 9
 # Runs of these modes share a folder with their convergence runs. If times are needed, only they can be meant.

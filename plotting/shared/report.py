@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).resolve().parents[1]
+FOLDER = Path(__file__).resolve().parents[2]
 # The program of the build, or of the installation, which has this folder in PREFIX/share/thinpipe.
 IS_INSTALLED = FOLDER.parts[-2:] == ("share", "thinpipe")
 BUILT = FOLDER.parent.parent / "bin" / "thinpipe" if IS_INSTALLED else FOLDER / "build" / "release" / "thinpipe"

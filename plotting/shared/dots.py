@@ -9,9 +9,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
-from comparison import Comparison
-from method_style import MethodStyle
-from report import VERDICT_MARKS, Spread
+from shared.comparison import Comparison
+from shared.method_style import MethodStyle
+from shared.report import VERDICT_MARKS, Spread
 
 MEAN_SIZE, RUN_SIZE = 3.9, 1.7
 # The axis is logarithmic if the values differ by this ratio.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from report import add_report_options
+from shared.report import add_report_options
 
 
 def add_selection(parser: argparse.ArgumentParser, example: str) -> None:

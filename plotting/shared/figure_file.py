@@ -14,8 +14,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
-from latex_text import in_latex
-from report import InputError
+from shared.latex_text import in_latex
+from shared.report import InputError
 
 # The formats that figures are written in, by suffix, and their metadata for a description and a command: none has a date.
 METADATA: dict[str, Callable[[str, str], dict[str, Any]]] = {

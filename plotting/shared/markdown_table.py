@@ -16,17 +16,17 @@ from typing import Any, Callable, Iterable, Sequence
 
 import pandas as pd
 
-from comparison import Comparison, Panel, compare, quantity_key, swept_axes
-from destination import add_destination, replace_between, write_text
-from figure import name_of
-from latex_table import add_latex_options, in_notation
-from load import MODES_WITHOUT_TIME, load
-from look import Wishes, add_name_options
 from noise import UNMEASURED, noise_of
-from number_text import Text, ratio_text, whole_number
-from report import Group, Question, Spread, add_report_options
-from selection import add_selection
-from small_print import has_spread, incomplete_runs, listed, origin, whole
+from shared.comparison import Comparison, Panel, compare, quantity_key, swept_axes
+from shared.destination import add_destination, replace_between, write_text
+from shared.figure import name_of
+from shared.latex_table import add_latex_options, in_notation
+from shared.load import MODES_WITHOUT_TIME, load
+from shared.look import Wishes, add_name_options
+from shared.number_text import Text, ratio_text, whole_number
+from shared.report import Group, Question, Spread, add_report_options
+from shared.selection import add_selection
+from shared.small_print import has_spread, incomplete_runs, listed, origin, whole
 
 UNKNOWN = "-"
 SPREAD_HEAD = " [95 % CI]"

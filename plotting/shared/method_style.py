@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Iterable, Mapping
 
-TABLE = Path(__file__).resolve().parents[1] / "harness" / "reports" / "page" / "method_styles.json"
+TABLE = Path(__file__).resolve().parents[2] / "harness" / "reports" / "page" / "method_styles.json"
 HOLLOW_EDGE_WIDTH = 0.8
 
 

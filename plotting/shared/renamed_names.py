@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any, Iterator
 
-TABLE = Path(__file__).resolve().parent.parent / "common" / "support" / "renamed_names.json"
+TABLE = Path(__file__).resolve().parents[2] / "common" / "support" / "renamed_names.json"
 
 
 @functools.cache
