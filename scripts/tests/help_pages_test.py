@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
 import help_pages  # noqa: E402
-from help_pages import Entry, parse  # noqa: E402
+from help_texts.command import Entry, parse, run  # noqa: E402
 
 PROGRAMS = Path(os.environ["THINPIPE_PROGRAMS"]).resolve()
 
@@ -50,7 +50,7 @@ class PagesTest(unittest.TestCase):
         page = (ROOT / "docs" / "reference" / "command-line.md").read_text(encoding="utf-8")
         for command in ("run", "report", "tokenize"):
             section = page.partition(f"\n### thinpipe {command}\n")[2].partition("\n### ")[0]
-            for option in re.findall(r"^  (--\w[\w-]*)", help_pages.run(PROGRAMS / "thinpipe", command, "--help"), re.MULTILINE):
+            for option in re.findall(r"^  (--\w[\w-]*)", run(PROGRAMS / "thinpipe", command, "--help"), re.MULTILINE):
                 self.assertIn(f"| `{option}", section)
 
 
