@@ -296,9 +296,10 @@ def judge_options(judge: Judge, line: int, words: list[str]) -> None:
 def judge_prose(judge: Judge, text: str) -> None:
     in_block = False
     for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith("```"):
+        is_fence = line.lstrip().startswith("```")
+        if is_fence:
             in_block = not in_block
-        if in_block or line.startswith("```"):
+        if in_block or is_fence:
             continue
         judge_links(judge, number, line)
         if quoted := re.match(r"> (`+)(.*)\1$", line):

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -25,15 +26,16 @@ class Block:
 
 
 def blocks(text: str) -> Iterator[Block]:
+    """Yields the blocks of code, also those that a list indents."""
     lines = text.splitlines()
     start = None
     for number, line in enumerate(lines, 1):
-        if not line.startswith("```"):
+        if not line.lstrip().startswith("```"):
             continue
         if start is None:
-            start, info = number, line[3:].strip()
+            start, info = number, line.lstrip()[3:].strip()
         else:
-            yield Block(start, info, "\n".join(lines[start : number - 1]) + "\n")
+            yield Block(start, info, textwrap.dedent("\n".join(lines[start : number - 1]) + "\n"))
             start = None
 
 

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import tempfile
+import textwrap
 import threading
 import unittest
 from pathlib import Path
@@ -78,6 +79,10 @@ class BlameTest(unittest.TestCase):
         self.assert_blamed(block("json", '{"training": {"epochs": 2}}'), "is neither an experiment nor a topology")
         broken = block("json", '{"base": }') + block("sh", "thinpipe plan my.json")
         self.assert_blamed(broken, "is not JSON", "ended with 2")
+
+    def test_blocks_of_lists(self) -> None:
+        wrong = "1. Write:\n\n" + textwrap.indent(block("json base", '"training": {"epcohs": 2}'), "    ") + "   `thinpipe lsit`\n"
+        self.assert_blamed(wrong, "page.md:3: ", "page.md:6: there is no command 'thinpipe lsit'")
 
     def test_equal_experiments_are_each_blamed(self) -> None:
         wrong = block("json base", '"training": {"epcohs": 2}')

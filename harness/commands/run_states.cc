@@ -91,7 +91,7 @@ RunState state_of(const fs::path& experiment, const std::string& id, const TaskO
     run.state = "lost";
     run.about = "its controller ended without a record";
   }
-  if (run.state == "running") add_progress(folder / progress_file_name, run);
+  if (run.state == "running" || run.state == "lost") add_progress(folder / progress_file_name, run);
   return run;
 }
 

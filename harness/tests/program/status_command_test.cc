@@ -12,6 +12,7 @@ namespace thinpipe {
 namespace {
 
 using testing::Contains;
+using testing::ContainsRegex;
 using testing::HasSubstr;
 using testing::Not;
 using namespace std::chrono_literals;
@@ -38,14 +39,15 @@ TEST_F(StatusCommand, ShowsARunInProgressAndHowItEnded) {
   EXPECT_THAT(program_.written(), Not(Contains(HasSubstr(".progress"))));
 }
 
-TEST_F(StatusCommand, OfAKilledControllerTheRunIsNotRunning) {
+TEST_F(StatusCommand, OfAKilledControllerShowsTheRunAsLostAndHowFarItWas) {
   const std::string experiment =
       program_.experiment({{"topology", "loopback"}, {"iterations", 300}}, {{"seed", {1}}});
   ChildProcess controller = program_.start(program_.run_arguments(experiment));
-  ASSERT_TRUE(eventually([this] { return status().find("running") != std::string::npos; }, 30s));
+  ASSERT_TRUE(eventually([this] { return status().find("ms/iteration") != std::string::npos; }, 30s));
   controller.signal(SIGKILL);
   program_.finish(std::move(controller));
   EXPECT_THAT(status(), HasSubstr("1 run: 1 lost\n"));
+  EXPECT_THAT(status(), ContainsRegex("\n1 .* its controller ended without a record: epoch .*/300")) << "label 1";
 }
 
 TEST_F(StatusCommand, ListsTheEndedOnRequestAndAllAsJson) {
