@@ -284,6 +284,12 @@ table docs/results/claims.md paper_claims
 table docs/reference/records.md profiles_table $reference/compute-profiles
 [ "$mode" = check ] || /usr/bin/python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' \
   --output $reference/advise.png
+# From scripts/command_times.py, which takes the times of the pages' commands.
+if [ "$mode" != check ]; then
+  scripts/command_times.py --write
+elif ! scripts/command_times.py --check; then
+  stale=1
+fi
 # Marked numbers in the prose of all pages.
 if [ "$mode" = check ]; then
   status=0
