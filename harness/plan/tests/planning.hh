@@ -20,4 +20,14 @@ inline std::vector<Run> plan(const std::string& text, const std::string& only = 
   return plan_runs(parse_experiment(text, "e.json"), trainer(), only);
 }
 
+// Returns how planning refuses an experiment; "accepted" if it does not.
+inline std::string refusal_of(const std::string& text) {
+  try {
+    plan(text);
+  } catch (const InputError& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
 }  // namespace thinpipe
