@@ -16,7 +16,7 @@ names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-f
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
   learning-rates local-steps against-pytorch-language pactrain-language spardl spardl-latency deepreduce sbc sbc-language
-  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan wan-by-netem utilisation sensing filters congestion-control marks)
+  sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan wan-by-netem delays-by-netem utilisation sensing filters congestion-control marks)
 
 mode=all
 case ${1:-} in
@@ -47,6 +47,13 @@ records() {
   ${run_by:-} "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder" "${@:3}"
   mkdir -p "results/reference/$folder"
   "$thinpipe" export "results/reference-runs/$folder/$1" --output "results/reference/$folder/records.jsonl"
+}
+
+# records_by_netem NAME: the same, but the replays run on a kernel that has sch_netem.
+records_by_netem() {
+  [ "$mode" = all ] || return 0
+  "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$1" --only '*simulate*'
+  run_by=scripts/in_debian_kernel.sh records "$1"
 }
 
 # picture NAME SCRIPT [ARGUMENT...]: results/reference/NAME/SCRIPT.png
@@ -219,8 +226,12 @@ make_language-over-wan() {
   table docs/results/wide-area.md factors_table $reference/language-over-wan --target bits_per_byte=3.6 --over dense
 }
 make_wan-by-netem() {
-  run_by=scripts/in_debian_kernel.sh records wan-by-netem
+  records_by_netem wan-by-netem
   table docs/results/wide-area.md replay_table $reference/wan-by-netem
+}
+make_delays-by-netem() {
+  records_by_netem delays-by-netem
+  table docs/results/wide-area.md replay_table $reference/delays-by-netem
 }
 make_filters() {
   records filters
