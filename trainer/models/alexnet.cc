@@ -9,7 +9,7 @@
 #include "trainer/models/form_options.hh"
 #include "trainer/models/layers/dropout.hh"
 #include "trainer/models/layers/filtered_layers.hh"
-#include "trainer/models/model.hh"
+#include "trainer/models/pooled_classifier.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -57,25 +57,6 @@ torch::nn::Sequential make_alexnet_classifier(ImageForm form, double dropout, st
   return classifier;
 }
 
-class Alexnet : public Model {
- public:
-  Alexnet(ImageForm form, double dropout, const DataShape& data)
-      : pooled_side_(form == ImageForm::cifar ? 1 : kPooledPositions),
-        features_(register_module("features", make_alexnet_features(data.channels, form))),
-        classifier_(register_module("classifier", make_alexnet_classifier(form, dropout, data.classes))) {}
-
-  torch::Tensor forward(const torch::Tensor& images) override {
-    const torch::Tensor x = features_->forward(images);
-    return classifier_->forward(torch::adaptive_avg_pool2d(x, {pooled_side_, pooled_side_}).flatten(1));
-  }
-  std::string head() const override { return "classifier.6"; }
-
- private:
-  std::int64_t pooled_side_;
-  torch::nn::Sequential features_;
-  torch::nn::Sequential classifier_;
-};
-
 std::unique_ptr<Model> make_alexnet(JsonObject& object, const DataShape& data) {
   expect_images(object, data);
   const auto options = read_options<FormOptions>(object);
@@ -87,7 +68,10 @@ std::unique_ptr<Model> make_alexnet(JsonObject& object, const DataShape& data) {
                     "set's are {} x {}; the form cifar takes any size",
                     kSmallestImage, data.height, data.width));
   }
-  return std::make_unique<Alexnet>(form, options.dropout_in(form), data);
+  torch::nn::Sequential features = make_alexnet_features(data.channels, form);
+  return std::make_unique<PooledClassifier>(
+      std::move(features), form == ImageForm::cifar ? 1 : kPooledPositions,
+      make_alexnet_classifier(form, options.dropout_in(form), data.classes));
 }
 
 THINPIPE_REGISTER(Model){"alexnet", "AlexNet: torchvision's, or its form for small images",

@@ -8,6 +8,7 @@
 #include "trainer/models/initialisation.hh"
 #include "trainer/models/layers/dropout.hh"
 #include "trainer/models/layers/filtered_layers.hh"
+#include "trainer/models/pooled_classifier.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -55,32 +56,16 @@ torch::nn::Sequential make_classifier(ImageForm form, double dropout, std::int64
   return classifier;
 }
 
-class Vgg : public Model {
- public:
-  Vgg(const VggConvolutions& convolutions, ImageForm form, double dropout, const DataShape& data)
-      : pooled_side_(form == ImageForm::cifar ? 1 : kPooledSide),
-        features_(register_module("features", make_features(convolutions, data.channels, form))),
-        classifier_(register_module("classifier", make_classifier(form, dropout, data.classes))) {
-    initialise_convolutions(*this);
-    classifier_->apply([](torch::nn::Module& module) {
-      if (auto* layer = module.as<torch::nn::Linear>()) {
-        torch::nn::init::normal_(layer->weight, 0, 0.01);
-        torch::nn::init::zeros_(layer->bias);
-      }
-    });
-  }
-
-  torch::Tensor forward(const torch::Tensor& images) override {
-    const torch::Tensor x = features_->forward(images);
-    return classifier_->forward(torch::adaptive_avg_pool2d(x, {pooled_side_, pooled_side_}).flatten(1));
-  }
-  std::string head() const override { return "classifier.6"; }
-
- private:
-  std::int64_t pooled_side_;
-  torch::nn::Sequential features_;
-  torch::nn::Sequential classifier_;
-};
+// Draws torchvision's weights.
+void initialise(Model& model) {
+  initialise_convolutions(model);
+  model.apply([](torch::nn::Module& module) {
+    if (auto* layer = module.as<torch::nn::Linear>()) {
+      torch::nn::init::normal_(layer->weight, 0, 0.01);
+      torch::nn::init::zeros_(layer->bias);
+    }
+  });
+}
 
 }  // namespace
 
@@ -96,8 +81,12 @@ std::unique_ptr<Model> make_vgg(const VggConvolutions& convolutions, JsonObject&
                     "the data set's images are {} x {}; the form cifar takes any size",
                     kMinSide, data.height, data.width));
   }
-  const double dropout = options.dropout_in(form);
-  return std::make_unique<Vgg>(convolutions, form, dropout, data);
+  torch::nn::Sequential features = make_features(convolutions, data.channels, form);
+  auto model =
+      std::make_unique<PooledClassifier>(std::move(features), form == ImageForm::cifar ? 1 : kPooledSide,
+                                         make_classifier(form, options.dropout_in(form), data.classes));
+  initialise(*model);
+  return model;
 }
 
 }  // namespace thinpipe::trainer

@@ -5,6 +5,8 @@
 
 #include <fmt/format.h>
 
+#include "trainer/base/tensor_span.hh"
+
 namespace thinpipe::trainer {
 namespace {
 
@@ -72,6 +74,18 @@ Messages exchange_any(const Messages& outgoing, Collective& network) {
   for (const torch::Tensor& message : outgoing) sent.push_back(message.numel());
   const Sizes received = from_the_wire(network.all_to_all_v(on_the_wire(sent), ones(network), ones(network)));
   return split(network.all_to_all_v(torch::cat(outgoing), sent, received), received);
+}
+
+void gather_mean(const torch::Tensor& message,
+                 const std::function<void(const torch::Tensor& message, std::span<float> values)>& add,
+                 Bucket& bucket, Collective& network, torch::Tensor* own) {
+  if (own != nullptr) {
+    *own = torch::zeros({bucket.size});
+    add(message, floats(*own));
+  }
+  bucket.gradient.zero_();
+  for (const torch::Tensor& other : gather_equal(message, network)) add(other, floats(bucket.gradient));
+  bucket.gradient.div_(network.world_size());
 }
 
 }  // namespace thinpipe::trainer

@@ -2,8 +2,11 @@
 // Byte messages between all workers, in the patterns that methods use.
 #pragma once
 
+#include <functional>
+#include <span>
 #include <vector>
 
+#include "trainer/base/bucket.hh"
 #include "trainer/collectives/collective.hh"
 
 namespace thinpipe::trainer {
@@ -27,5 +30,11 @@ Messages exchange_equal(const Messages& outgoing, Collective& network);
 // Sends outgoing[r], of any size, to worker r, and returns the messages received from each worker. The sizes
 // are sent first, 4 bytes each.
 Messages exchange_any(const Messages& outgoing, Collective& network);
+
+// Replaces the bucket's gradient by the mean over workers of what their messages, all of one size, decode to.
+// add(message, values): adds it to the values, float32. own: set to what this worker's message decodes to; may be null.
+void gather_mean(const torch::Tensor& message,
+                 const std::function<void(const torch::Tensor& message, std::span<float> values)>& add,
+                 Bucket& bucket, Collective& network, torch::Tensor* own);
 
 }  // namespace thinpipe::trainer

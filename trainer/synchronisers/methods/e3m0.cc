@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "common/support/options.hh"
 #include "trainer/base/byte_codes.hh"
@@ -9,6 +8,7 @@
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
+#include "trainer/synchronisers/quantised/scaled_blocks.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -32,35 +32,24 @@ struct E3m0Options {
 // No state. Each worker contributes 4⌈n/block_size⌉ + ⌈n/2⌉ bytes to an all-gather; sums are float32.
 class E3m0 : public Compressor {
  public:
-  explicit E3m0(const E3m0Options& options) : block_size_(options.block_size) {}
+  explicit E3m0(const E3m0Options& options) : blocks_(options.block_size) {}
 
   MethodProperties properties() const override { return {.estimate = Estimate::biased}; }
 
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
-    const torch::Tensor message = encode(floats(bucket.gradient));
-    if (own != nullptr) {
-      *own = torch::zeros({bucket.size});
-      add(message, floats(*own));
-    }
-    bucket.gradient.zero_();
-    for (const torch::Tensor& other : gather_equal(message, network)) add(other, floats(bucket.gradient));
-    bucket.gradient.div_(network.world_size());
+    gather_mean(
+        encode(floats(bucket.gradient)),
+        [this](const torch::Tensor& message, std::span<float> values) { add(message, values); }, bucket,
+        network, own);
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
-    return all_gather_traffic(scale_bytes(bucket.size) + packed_code_bytes(bucket.size, bits), world_size);
+    return all_gather_traffic(message_bytes(bucket.size), world_size);
   }
 
  private:
-  // Rounds up without overflow, for any block size.
-  std::int64_t scale_bytes(std::int64_t n) const {
-    return 4 * (n / block_size_ + (n % block_size_ == 0 ? 0 : 1));
-  }
-
-  // Calls block(b, begin, size) for each block of n entries.
-  void for_each_block(std::size_t n, const auto& block) const {
-    const auto size = static_cast<std::size_t>(block_size_);
-    for (std::size_t b = 0; b * size < n; ++b) block(b, b * size, std::min(size, n - b * size));
+  std::int64_t message_bytes(std::int64_t n) const {
+    return blocks_.scale_bytes(n) + packed_code_bytes(n, bits);
   }
 
   // share: of the block's scale, at most 1.
@@ -75,29 +64,28 @@ class E3m0 : public Compressor {
   torch::Tensor encode(std::span<const float> values) const {
     std::vector<std::int8_t> codes(values.size());
     const std::int64_t n = std::ssize(values);
-    torch::Tensor message = torch::empty({scale_bytes(n) + packed_code_bytes(n, bits)}, torch::kByte);
+    torch::Tensor message = torch::empty({message_bytes(n)}, torch::kByte);
     const auto bytes = elements<std::uint8_t>(message);
-    for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
+    blocks_.write_scales(bytes, n, [&](std::size_t begin, std::size_t size) {
       const float scale = largest_magnitude(values.subspan(begin, size));
-      std::memcpy(&bytes[4 * b], &scale, sizeof scale);
       // All codes are then 0, which an infinite scale decodes to NaN.
-      if (scale == 0 || std::isinf(scale)) return;
+      if (scale == 0 || std::isinf(scale)) return scale;
       for (std::size_t i = begin; i < begin + size; ++i) {
         const std::int8_t code = code_of(std::abs(values[i]) / scale);
         codes[i] = static_cast<std::int8_t>(values[i] < 0 ? -code : code);
       }
+      return scale;
     });
-    pack_codes(codes, bits, bytes.subspan(static_cast<std::size_t>(scale_bytes(n))));
+    pack_codes(codes, bits, blocks_.codes_in(bytes, n));
     return message;
   }
 
   void add(const torch::Tensor& message, std::span<float> values) const {
+    const std::int64_t n = std::ssize(values);
     const auto bytes = elements<std::uint8_t>(message);
     std::vector<std::int8_t> codes(values.size());
-    unpack_codes(bytes.subspan(static_cast<std::size_t>(scale_bytes(std::ssize(values)))), bits, codes);
-    for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
-      float scale = 0;
-      std::memcpy(&scale, &bytes[4 * b], sizeof scale);
+    unpack_codes(blocks_.codes_in(bytes, n), bits, codes);
+    blocks_.read_scales(bytes, n, [&](std::size_t begin, std::size_t size, float scale) {
       for (std::size_t i = begin; i < begin + size; ++i) {
         const int code = codes[i];
         const float share = code == 0
@@ -109,7 +97,7 @@ class E3m0 : public Compressor {
     });
   }
 
-  std::int64_t block_size_;
+  ScaledBlocks blocks_;
 };
 
 THINPIPE_REGISTER(Synchroniser){

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 
@@ -12,6 +11,7 @@
 #include "trainer/synchronisers/compressor.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/quantised/bucket_draws.hh"
+#include "trainer/synchronisers/quantised/scaled_blocks.hh"
 #include "trainer/synchronisers/quantised/sums.hh"
 
 namespace thinpipe::trainer {
@@ -42,7 +42,7 @@ class Qsgd : public Compressor {
  public:
   Qsgd(const QsgdOptions& options, std::uint64_t seed)
       : bits_(static_cast<int>(options.bits)),
-        block_size_(options.block_size),
+        blocks_(options.block_size),
         euclidean_(options.norm == "l2"),
         draws_(seed) {}
 
@@ -51,14 +51,10 @@ class Qsgd : public Compressor {
   void begin_step(std::uint64_t step) override { draws_.begin_step(step); }
 
   void exchange(Bucket& bucket, Collective& network, torch::Tensor* own) override {
-    const torch::Tensor message = encode(bucket, network.rank());
-    if (own != nullptr) {
-      *own = torch::zeros({bucket.size});
-      add(message, floats(*own));
-    }
-    bucket.gradient.zero_();
-    for (const torch::Tensor& other : gather_equal(message, network)) add(other, floats(bucket.gradient));
-    bucket.gradient.div_(network.world_size());
+    gather_mean(
+        encode(bucket, network.rank()),
+        [this](const torch::Tensor& message, std::span<float> values) { add(message, values); }, bucket,
+        network, own);
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
@@ -66,16 +62,8 @@ class Qsgd : public Compressor {
   }
 
  private:
-  // Rounds up without overflow, for any block size.
-  std::int64_t scale_bytes(std::int64_t n) const {
-    return 4 * (n / block_size_ + (n % block_size_ == 0 ? 0 : 1));
-  }
-  std::int64_t message_bytes(std::int64_t n) const { return scale_bytes(n) + packed_code_bytes(n, bits_); }
-
-  // Calls block(b, begin, size) for each block of n entries.
-  void for_each_block(std::size_t n, const auto& block) const {
-    const auto size = static_cast<std::size_t>(block_size_);
-    for (std::size_t b = 0; b * size < n; ++b) block(b, b * size, std::min(size, n - b * size));
+  std::int64_t message_bytes(std::int64_t n) const {
+    return blocks_.scale_bytes(n) + packed_code_bytes(n, bits_);
   }
 
   // Returns infinity if an entry is not finite.
@@ -87,44 +75,42 @@ class Qsgd : public Compressor {
 
   // Returns uint8: the blocks' scales, float32, then the codes.
   torch::Tensor encode(const Bucket& bucket, int rank) const {
-    const auto n = static_cast<std::size_t>(bucket.size);
     const torch::Tensor random = draws_.uniform(bucket, rank, bucket.size);
     const std::span<const float> uniform = floats(random);
     const std::span<const float> values = floats(bucket.gradient);
-    std::vector<std::int8_t> codes(n);
+    std::vector<std::int8_t> codes(values.size());
     torch::Tensor message = torch::empty({message_bytes(bucket.size)}, torch::kByte);
     const auto bytes = elements<std::uint8_t>(message);
     const auto levels = static_cast<float>(largest_code(bits_));
-    for_each_block(n, [&](std::size_t b, std::size_t begin, std::size_t size) {
+    blocks_.write_scales(bytes, bucket.size, [&](std::size_t begin, std::size_t size) {
       const float norm = norm_of(values.subspan(begin, size));
-      std::memcpy(&bytes[4 * b], &norm, sizeof norm);
       // All codes are then 0, which an infinite scale decodes to NaN.
-      if (norm == 0 || std::isinf(norm)) return;
+      if (norm == 0 || std::isinf(norm)) return norm;
       for (std::size_t i = begin; i < begin + size; ++i) {
         const float level = std::min(levels * (std::abs(values[i]) / norm), levels);
         const auto whole = static_cast<std::int32_t>(level);
         const std::int32_t drawn = whole + (uniform[i] < level - static_cast<float>(whole) ? 1 : 0);
         codes[i] = static_cast<std::int8_t>(values[i] < 0 ? -drawn : drawn);
       }
+      return norm;
     });
-    pack_codes(codes, bits_, bytes.subspan(static_cast<std::size_t>(scale_bytes(bucket.size))));
+    pack_codes(codes, bits_, blocks_.codes_in(bytes, bucket.size));
     return message;
   }
 
   void add(const torch::Tensor& message, std::span<float> values) const {
+    const std::int64_t n = std::ssize(values);
     const auto bytes = elements<std::uint8_t>(message);
     std::vector<std::int8_t> codes(values.size());
-    unpack_codes(bytes.subspan(static_cast<std::size_t>(scale_bytes(std::ssize(values)))), bits_, codes);
-    for_each_block(values.size(), [&](std::size_t b, std::size_t begin, std::size_t size) {
-      float norm = 0;
-      std::memcpy(&norm, &bytes[4 * b], sizeof norm);
+    unpack_codes(blocks_.codes_in(bytes, n), bits_, codes);
+    blocks_.read_scales(bytes, n, [&](std::size_t begin, std::size_t size, float norm) {
       const float unit = norm / static_cast<float>(largest_code(bits_));
       for (std::size_t i = begin; i < begin + size; ++i) values[i] += unit * static_cast<float>(codes[i]);
     });
   }
 
   int bits_;
-  std::int64_t block_size_;
+  ScaledBlocks blocks_;
   bool euclidean_;
   BucketDraws draws_;
 };
