@@ -5,15 +5,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/records/record.hh"
+#include "harness/tests/private_mounts.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -138,15 +135,7 @@ TEST(ExportCommand, RefusesWrongInputBeforeItWrites) {
   EXPECT_FALSE(fs::exists(folder + "/out.jsonl"));
 }
 
-// In this process from now on: rights to mount, and mounts that nobody else sees.
 void export_to_a_full_disk() {
-  const uid_t user = ::getuid();
-  const gid_t group = ::getgid();
-  system_call("make namespaces", ::unshare(CLONE_NEWUSER | CLONE_NEWNS));
-  std::ofstream("/proc/self/setgroups") << "deny";
-  std::ofstream("/proc/self/uid_map") << "0 " << user << " 1";
-  std::ofstream("/proc/self/gid_map") << "0 " << group << " 1";
-  system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
   const Program program;
   fs::create_directory(program.results());
   system_call("mount a small disk", ::mount("tmpfs", program.results().c_str(), "tmpfs", 0, "size=16k"));
@@ -161,20 +150,7 @@ void export_to_a_full_disk() {
 }
 
 TEST(ExportCommand, AFullDiskIsNamedAndTheEarlierFileStays) {
-  // In a process of its own, which the namespaces end with.
-  const pid_t child = ::fork();
-  if (child == 0) {
-    try {
-      export_to_a_full_disk();
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-    ::_exit(HasFailure() ? 1 : 0);
-  }
-  ASSERT_GT(child, 0);
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "see above";
+  with_private_mounts(export_to_a_full_disk);
 }
 
 }  // namespace

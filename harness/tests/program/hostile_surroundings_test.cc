@@ -6,16 +6,15 @@
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sched.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/records/record.hh"
+#include "harness/tests/private_mounts.hh"
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
@@ -26,17 +25,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-// Gives this process the right to mount, and mounts that no other process sees.
-void enter_private_mounts() {
-  const std::string user = fmt::format("0 {} 1", ::getuid());
-  const std::string group = fmt::format("0 {} 1", ::getgid());
-  system_call("make namespaces", ::unshare(CLONE_NEWUSER | CLONE_NEWNS));
-  std::ofstream("/proc/self/setgroups") << "deny";
-  std::ofstream("/proc/self/uid_map") << user;
-  std::ofstream("/proc/self/gid_map") << group;
-  system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
-}
-
 // Fills the disk except for `left_bytes`.
 void fill(const fs::path& folder, std::uintmax_t left_bytes) {
   const FileDescriptor file = FileDescriptor::open(folder / "filler", O_WRONLY | O_CREAT);
@@ -45,7 +33,6 @@ void fill(const fs::path& folder, std::uintmax_t left_bytes) {
 }
 
 void use_a_disk_of_256_kb() {
-  enter_private_mounts();
   const Program program;
   fs::create_directory(program.results());
   system_call("mount a small disk", ::mount("tmpfs", program.results().c_str(), "tmpfs", 0, "size=256k"));
@@ -86,20 +73,7 @@ void use_a_disk_of_256_kb() {
 }
 
 TEST(HostileSurroundings, AFullOrReadOnlyDiskIsNamedAndLosesNothing) {
-  // In its own process, because the namespaces end with it.
-  const pid_t child = ::fork();
-  if (child == 0) {
-    try {
-      use_a_disk_of_256_kb();
-    } catch (const std::exception& error) {
-      ADD_FAILURE() << error.what();
-    }
-    ::_exit(HasFailure() ? 1 : 0);
-  }
-  ASSERT_GT(child, 0);
-  int status = -1;
-  ASSERT_EQ(::waitpid(child, &status, 0), child);
-  EXPECT_EQ(status, 0) << "see above";
+  with_private_mounts(use_a_disk_of_256_kb);
 }
 
 TEST(HostileSurroundings, AFullDiskThatAWorkerMeetsIsNoFailureOfTheRun) {

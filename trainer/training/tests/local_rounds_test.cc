@@ -20,6 +20,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using trainer::testing::base_config;
 using trainer::testing::configured;
+using trainer::testing::exchanges_in;
 using trainer::testing::largest_difference;
 using trainer::testing::Result;
 using trainer::testing::train;
@@ -36,14 +37,6 @@ const Json plain_sgd = {{"name", "sgd"}, {"learning_rate", 0.05}, {"momentum", 0
 // Bound on the differences of float sums in another order, after 16 steps; see training_loop_test.cc.
 constexpr double tolerance = 1e-5;
 
-std::vector<int> exchanges_of(const Result& result) {
-  std::vector<int> out;
-  for (const Json& iteration : result.iterations) {
-    if (iteration["payload_bytes"] > 0) out.push_back(iteration["iteration"]);
-  }
-  return out;
-}
-
 TEST(LocalRounds, OfOneStepOuterSgdOfRateOneIsDense) {
   const Result dense = train(configured(3, {{"optimiser", plain_sgd}}));
   const Result local = train(configured(3, {{"optimiser", plain_sgd}, {"synchroniser", diloco(1, 1, 0)}}));
@@ -54,7 +47,7 @@ TEST(LocalRounds, OfOneWorkerThatTakesEachChangeAsItIsAreTheOptimisersOwnSteps) 
   const Result dense = train(configured(1));
   const Result local = train(configured(1, {{"synchroniser", diloco(4, 1, 0)}}));
   EXPECT_LT(largest_difference(dense, local), tolerance);
-  EXPECT_THAT(exchanges_of(local), ElementsAre(4, 8, 12, 16));
+  EXPECT_THAT(exchanges_in(local), ElementsAre(4, 8, 12, 16));
 }
 
 // One round: u = c, and W = W0 + 0.5·(c + 0.8·c).
@@ -79,7 +72,7 @@ TEST(LocalRounds, TheOuterOptimiserStepsWithItsMomentum) {
 TEST(LocalRounds, TheLastRoundEndsWithTheTraining) {
   const Result result =
       train(configured(2, {{"synchroniser", diloco(6)}, {"training", {{"evaluate_every_iterations", 6}}}}));
-  EXPECT_THAT(exchanges_of(result), ElementsAre(6, 12, 16));
+  EXPECT_THAT(exchanges_in(result), ElementsAre(6, 12, 16));
 }
 
 class LocalMethods : public ::testing::TestWithParam<Json> {};

@@ -19,6 +19,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using trainer::testing::base_config;
 using trainer::testing::configured;
+using trainer::testing::exchanges_in;
 using trainer::testing::Result;
 using trainer::testing::train;
 
@@ -28,26 +29,18 @@ Json streaming(std::int64_t fragments, std::int64_t overlap_steps, double mixing
           {"overlap_steps", overlap_steps}, {"mixing", mixing}, {"inner", inner}};
 }
 
-std::vector<int> applied_at(const Result& result) {
-  std::vector<int> out;
-  for (const Json& iteration : result.iterations) {
-    if (iteration["payload_bytes"] > 0) out.push_back(iteration["iteration"]);
-  }
-  return out;
-}
-
 TEST(StreamingRounds, OfOneFragmentWithoutOverlapAndMixingAreDiloco) {
   const Result diloco = train(configured(3, {{"synchroniser", {{"name", "diloco"}, {"local_steps", 4}}}}));
   const Result streamed = train(configured(3, {{"synchroniser", streaming(1, 0, 0)}}));
   EXPECT_EQ(streamed.summary["parameters_hash"], diloco.summary["parameters_hash"]);
-  EXPECT_EQ(applied_at(streamed), applied_at(diloco));
+  EXPECT_EQ(exchanges_in(streamed), exchanges_in(diloco));
 }
 
 // Begun after steps 2, 4, 6, …; the last two at the end of training.
 TEST(StreamingRounds, ApplyEachFragmentsExchangeSomeStepsLater) {
-  EXPECT_THAT(applied_at(train(configured(2, {{"synchroniser", streaming(2, 1, 0.5)}}))),
+  EXPECT_THAT(exchanges_in(train(configured(2, {{"synchroniser", streaming(2, 1, 0.5)}}))),
               ElementsAre(3, 5, 7, 9, 11, 13, 15, 16));
-  EXPECT_THAT(applied_at(train(configured(2, {{"synchroniser", streaming(2, 2, 0.5)}}))),
+  EXPECT_THAT(exchanges_in(train(configured(2, {{"synchroniser", streaming(2, 2, 0.5)}}))),
               ElementsAre(4, 6, 8, 10, 12, 14, 16));
 }
 

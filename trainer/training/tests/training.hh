@@ -92,4 +92,13 @@ inline double largest_difference(const Result& a, const Result& b) {
   return largest;
 }
 
+// Returns the iterations at whose ends an exchange was applied.
+inline std::vector<int> exchanges_in(const Result& result) {
+  std::vector<int> out;
+  for (const Json& iteration : result.iterations) {
+    if (iteration["payload_bytes"] > 0) out.push_back(iteration["iteration"]);
+  }
+  return out;
+}
+
 }  // namespace thinpipe::trainer::testing
