@@ -96,10 +96,13 @@ void ControllerOptions::visit(auto& field) {
                  "in mode simulate, machines whose cores the workers share: \"measured\": this one, as in a "
                  "replay; or an object that describes others; null: ideal workers, whose compute and "
                  "communication do not slow down each other"});
-  field("trainer", trainer,
-        Rule{.effect = "in mode live, external trainer that replaces thinpipe-trainer: name of a shipped "
-                       "one, or path relative to the experiment's folder (docs/reference/trainers.md); null: "
-                       "none"});
+  field(
+      "trainer", trainer,
+      Rule{
+          .effect =
+              "in modes live and cluster, external trainer that replaces thinpipe-trainer: name of a shipped "
+              "one, or path relative to the experiment's folder (docs/reference/trainers.md); null: "
+              "none"});
   field("bottleneck", bottleneck,
         Rule{.effect = "cap, burst and queue of the topology's bottlenecks; null: their own"});
   // read_harness_options reads it: a name or an object is no value that a rule describes.
