@@ -302,8 +302,9 @@ class LocalJob : public WorkerControl {
     // True if this process itself was stopped, so that the heartbeats of that time have not been read yet.
     const bool late = now > heartbeats_.expiry() + heartbeat_check_period;
     for (Watched& worker : workers_) {
-      // One that has finished sends none, and may take long to end on a busy machine. Nobody waits for it.
-      if (!worker.beat_at || worker.finished || worker.process.exit_status()) continue;
+      // One that has done its work sends none, and may take long to end on a busy machine. Nobody waits for it.
+      const bool is_done = worker.finished || worker.saved_after.has_value();
+      if (!worker.beat_at || is_done || worker.process.exit_status()) continue;
       if (late) worker.beat_at = now;
       const Seconds silence = now - *worker.beat_at;
       if (silence < job_.limits.silence) continue;

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/protocol/event.hh"
@@ -24,10 +25,16 @@ struct InterruptedRun {
   std::int64_t after_iteration() const { return record.checkpoint->after_iteration; }
 };
 
-// Returns nullopt if the run in `folder` cannot be continued: it was not interrupted, a worker's checkpoint is missing, or
-// another version of the program wrote it. `provenance`: of this program. `checkpoints`: the number of files.
-std::optional<InterruptedRun> find_interrupted(const std::filesystem::path& folder, const Json& provenance,
-                                               std::int64_t checkpoints);
+// Returns the run in `folder` if it was stopped with a checkpoint; otherwise nullopt.
+std::optional<InterruptedRun> find_interrupted(const std::filesystem::path& folder);
+
+// Returns why the run cannot be continued ("its checkpoint is incomplete"); an empty text if it can. `provenance`: of this
+// program. `checkpoints`: the number of files, one per worker.
+std::string obstacle_to_continuing(const InterruptedRun& run, const std::filesystem::path& folder,
+                                   const Json& provenance, std::int64_t checkpoints);
+
+// Removes what later parts have left beside the run's checkpoint: they ended without a record.
+void remove_other_checkpoints(const InterruptedRun& run, const std::filesystem::path& folder);
 
 // Keeps the measurements beside the checkpoint, and names the checkpoint in the record.
 void keep_interrupted(const std::filesystem::path& folder, std::int64_t after_iteration, Record& record);
@@ -36,8 +43,8 @@ void keep_interrupted(const std::filesystem::path& folder, std::int64_t after_it
 std::vector<Event> restore_iterations(const std::filesystem::path& folder);
 
 // Adds the earlier parts to the record of the last one, whose curve, iterations, times and restarts have them already:
-// bytes on the wire, the use of links, peak memory, warnings, and the verdict on the network, which is the worst of all
-// parts.
+// bytes on the wire, the use of links, connections, peak memory, how long threads waited for a CPU, warnings, and the
+// verdict on the network, which is the worst of all parts.
 void add_earlier_parts(Record& record, const Record& earlier);
 
 }  // namespace thinpipe

@@ -128,10 +128,20 @@ std::string label_without_seed(const Json& row) {
   const Json& labels = row.at("labels");
   if (!labels.contains("seed")) return label;
   const auto seed = labels.at("seed").get<std::string>();
-  const std::string with_comma = fmt::format(", {}", seed);
-  if (const std::size_t found = label.rfind(with_comma); found != std::string::npos)
-    return label.erase(found, with_comma.size());
-  return label == seed ? "base" : label;
+  if (label == seed) return "base";
+  // A label joins those of the axes, in their order. Only a whole part can be the seed; of several, a repeated
+  // experiment's seed is the last.
+  constexpr std::string_view comma = ", ";
+  for (std::size_t at = label.rfind(seed); at != std::string::npos;
+       at = at == 0 ? at - 1 : label.rfind(seed, at - 1)) {
+    const std::size_t end = at + seed.size();
+    const bool begins = at == 0 || std::string_view(label).substr(0, at).ends_with(comma);
+    const bool ends = end == label.size() || std::string_view(label).substr(end).starts_with(comma);
+    if (!begins || !ends) continue;
+    return at == 0 ? label.erase(0, end + comma.size())
+                   : label.erase(at - comma.size(), seed.size() + comma.size());
+  }
+  return label;
 }
 
 Json summarise(const std::vector<double>& values) {

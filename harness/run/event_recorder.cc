@@ -49,6 +49,10 @@ void EventRecorder::restore(const Event& event) {
     if (live_events_) live_events_->add(*iteration);
   }
   if (const auto* const evaluation = std::get_if<event::Evaluation>(&event)) {
+    // Workers that resume with an evaluation, or from the beginning, repeat it.
+    const auto& curve = to_.record.measurements().curve();
+    if (!curve.empty() && evaluation->iteration <= curve.back().iteration)
+      to_.record.go_back_to(evaluation->iteration - 1);
     to_.record.add(*evaluation);
     if (live_events_) live_events_->add(*evaluation);
   }
@@ -118,7 +122,6 @@ void EventRecorder::take(event::Iteration iteration) {
   if (live_events_) live_events_->add(iteration);
   write_line(iteration);
   to_.record.add(iteration);
-  if (network_ && iteration.iteration == run_.planned_iterations()) network_->end();
 }
 
 // If workers resume with an evaluation, that evaluation is repeated.
@@ -134,8 +137,10 @@ void EventRecorder::take(event::Evaluation evaluation) {
   to_.record.add(std::move(evaluation));
 }
 
+// After the last evaluation: workers that fail before it repeat the last iterations, which are metered like all others.
 void EventRecorder::take(const event::Summary& summary) {
   to_.record.add(summary);
+  if (network_) network_->end();
 }
 
 void EventRecorder::take(const event::Replaying& /*replaying*/) {

@@ -28,11 +28,19 @@ RunParts::RunParts(const Run& run, fs::path folder, bool captures, Note note)
 
 void RunParts::find_earlier(const Json& provenance) {
   const auto checkpoints = run_.training->config.at("workers").get<std::int64_t>();  // files, one per worker
-  earlier_ = find_interrupted(folder_, provenance, checkpoints);
+  earlier_ = find_interrupted(folder_);
+  if (!earlier_) return;
+  obstacle_ = obstacle_to_continuing(*earlier_, folder_, provenance, checkpoints);
+  if (!obstacle_.empty()) {
+    earlier_.reset();
+  } else {
+    remove_other_checkpoints(*earlier_, folder_);
+  }
 }
 
 void RunParts::continue_earlier(const std::optional<record::InitialWeights>& weights, EventRecorder& recorder,
                                 Restarts& restarts) {
+  if (!obstacle_.empty()) note_(fmt::format("starts from the beginning, because {}", obstacle_));
   if (!earlier_) return;
   const std::optional<record::InitialWeights>& before = earlier_->record.initial_weights;
   if (weights.has_value() != before.has_value() || (weights && weights->hash != before->hash)) {

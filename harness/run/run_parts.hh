@@ -27,12 +27,13 @@ class RunParts {
   // Returns whether the run can be stopped with a checkpoint and continued.
   bool can_be_continued() const { return can_be_continued_; }
 
-  // Looks for an earlier part that this program, with this provenance, can continue.
+  // Looks for an earlier part that this program, with this provenance, can continue. Removes what later parts have left beside
+  // its checkpoint.
   void find_earlier(const Json& provenance);
   bool has_earlier() const { return earlier_.has_value(); }
 
   // Takes over the earlier part's measurements and restarts, unless there is none. Forgets it if the run would not start from
-  // the same weights.
+  // the same weights. Prints why a part that there is cannot be continued.
   void continue_earlier(const std::optional<record::InitialWeights>& weights, EventRecorder& recorder,
                         Restarts& restarts);
 
@@ -58,6 +59,7 @@ class RunParts {
   Note note_;
   bool can_be_continued_;
   std::optional<InterruptedRun> earlier_;
+  std::string obstacle_;  // to continuing an earlier part
 };
 
 }  // namespace thinpipe

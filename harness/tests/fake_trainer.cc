@@ -37,7 +37,8 @@ struct Fault {
   void visit(auto& field) {
     field("kind", kind,
           Rule{.one_of = {"none", "crash", "exit", "hang", "stop", "nan", "garbage", "binary", "flood",
-                          "deep", "silent_exit", "late_exit", "slow_exit", "complain", "full_disk"}});
+                          "deep", "silent_exit", "late_exit", "slow_exit", "slow_stop", "crash_at_end",
+                          "complain", "full_disk"}});
     field("rank", rank, Rule{.at_least = 0});
     field("iteration", iteration, Rule{.at_least = 1});
     field("once", once, Rule{});
@@ -321,12 +322,35 @@ class Checkpoint {
   std::int64_t every_ = 0;
 };
 
+// Stops with a checkpoint when it is asked to, and takes long to end.
+int stop_slowly(const thinpipe::InterruptionOptions& interruption, int rank, std::int64_t iteration) {
+  ::sigset_t asked;
+  ::sigemptyset(&asked);
+  ::sigaddset(&asked, SIGTERM);
+  int signal = 0;
+  ::sigwait(&asked, &signal);
+  std::filesystem::create_directories(interruption.directory);
+  std::ofstream(std::filesystem::path(interruption.directory) /
+                ("rank-" + std::to_string(rank) + ".iteration-" + std::to_string(iteration) + ".pt"))
+      << "weights";
+  emit({{"event", "heartbeat"}, {"iteration", iteration}, {"phase", "computing"}});
+  emit({{"event", "interrupted"}, {"iteration", iteration}});
+  sleep_for(2);
+  return 0;
+}
+
 int work(const char* path) {
   const auto file = thinpipe::load_worker_file<thinpipe::WorkFile>(path);
   const int rank = file.group_options.rank;
   const auto config = thinpipe::read_options<Config>(file.config, {"", ""});
   // The signal of an intended segmentation fault must end the process.
   ::signal(SIGSEGV, SIG_DFL);
+  if (config.fault.kind == "slow_stop") {  // until it is waited for
+    ::sigset_t asked;
+    ::sigemptyset(&asked);
+    ::sigaddset(&asked, SIGTERM);
+    ::sigprocmask(SIG_BLOCK, &asked, nullptr);
+  }
   if (!std::filesystem::is_empty(file.group_options.rendezvous_directory)) return 2;
   emit({{"event", "started"}, {"rank", rank}, {"pid", ::getpid()}, {"libraries", {{"libtorch", "none"}}}});
   const Checkpoint checkpoint(file.checkpoint);
@@ -346,6 +370,8 @@ int work(const char* path) {
             {"train_time_s", train_time_s},
             {"monotonic_s", started_s}});
     }
+    if (config.fault.kind == "slow_stop" && config.fault.iteration == i)
+      return stop_slowly(file.interruption.value(), rank, i - 1);
     sleep_for(config.iteration_time_s);
     // Made up, unless starts are reported: then the real time.
     train_time_s += reports_starts ? monotonic_s() - started_s : config.iteration_time_s;
@@ -382,6 +408,7 @@ int work(const char* path) {
     evaluate(i, train_time_s);
     checkpoint.write_if_due(i);
   }
+  if (config.fault.kind == "crash_at_end" && config.fault.rank == rank && checkpoint.first_strike()) return 3;
   if (rank == 0) {
     emit({{"event", "summary"},
           {"parameters", 100},

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/commands/convergence.hh"
 
+#include <fmt/format.h>
+
 #include "common/support/atomic_file.hh"
 
 namespace thinpipe::trainer {
 namespace {
-
-// The trace of the steps before a checkpoint, in its folder.
-constexpr const char* earlier_trace_name = "earlier-trace.json";
 
 std::vector<TracedParameter> traced_parameters(const Model& model) {
   std::vector<TracedParameter> out;
@@ -15,8 +14,9 @@ std::vector<TracedParameter> traced_parameters(const Model& model) {
   return out;
 }
 
-std::string earlier_trace(const ConvergeFile& file) {
-  return file.interruption->directory + "/" + earlier_trace_name;
+// Returns the path of the trace of the steps before that checkpoint, in its folder.
+std::string trace_until(const ConvergeFile& file, std::int64_t iteration) {
+  return fmt::format("{}/trace.iteration-{}.json", file.interruption->directory, iteration);
 }
 
 // Returns a recorder for each worker, which knows the steps before the checkpoint.
@@ -25,7 +25,7 @@ std::vector<TraceRecorder> recorders_of(const InProcessTraining& training) {
   const auto workers = static_cast<std::size_t>(training.config.workers);
   if (!file.communication_trace || !file.interruption || !file.interruption->resume_after)
     return std::vector<TraceRecorder>(workers);
-  const CommunicationTrace earlier = load_trace(earlier_trace(file));
+  const CommunicationTrace earlier = load_trace(trace_until(file, *file.interruption->resume_after));
   std::vector<TraceRecorder> recorders;
   for (std::size_t rank = 0; rank < workers; ++rank) recorders.emplace_back(earlier, rank);
   return recorders;
@@ -52,10 +52,11 @@ bool converge(const InProcessTraining& training, const EventSink& events) {
     if (rank == 0) trace.parameters = traced_parameters(loop.model());
     return stopped_after;
   };
-  const auto write_trace = [&](bool stopped) {
+  const auto write_trace = [&](std::optional<std::int64_t> stopped_after) {
     if (!file.communication_trace) return;
     TraceRecorder::finish(recorders, trace);
-    write_atomically(stopped ? earlier_trace(file) : *file.communication_trace, to_json(trace).dump() + "\n");
+    write_atomically(stopped_after ? trace_until(file, *stopped_after) : *file.communication_trace,
+                     to_json(trace).dump() + "\n");
   };
   return train_in_process(training, events, work, write_trace);
 }

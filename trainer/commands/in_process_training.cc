@@ -17,7 +17,7 @@ namespace thinpipe::trainer {
 
 bool train_in_process(const InProcessTraining& training, const EventSink& events,
                       const std::function<std::optional<std::int64_t>(int rank, TrainingLoop& loop)>& work,
-                      const std::function<void(bool stopped)>& finish) {
+                      const std::function<void(std::optional<std::int64_t> stopped_after)>& finish) {
   spdlog::set_default_logger(make_log_to_standard_error(training.file.log_level));
   WorkerStatus worker_status;
   const Heartbeat heartbeat(worker_status, events);
@@ -42,7 +42,7 @@ bool train_in_process(const InProcessTraining& training, const EventSink& events
       if (rank == 0) stopped_after = stopped;
     };
     run_in_process(static_cast<int>(training.config.workers), training.file.reduction_tree, work_as);
-    finish(stopped_after.has_value());
+    finish(stopped_after);
     if (stopped_after) {
       events(event::Interrupted{.iteration = *stopped_after});
     } else {

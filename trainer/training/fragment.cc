@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/training/fragment.hh"
 
+#include <array>
 #include <limits>
 #include <utility>
 
@@ -14,6 +15,38 @@ namespace {
 
 std::string numbered(const std::string& prefix, const char* name, std::size_t parameter) {
   return fmt::format("{}{}.{}", prefix, name, parameter);
+}
+
+constexpr std::array section_amounts = {&Section::encode_s,
+                                        &Section::exchange_s,
+                                        &Section::decode_s,
+                                        &Section::between_collectives_s,
+                                        &Section::encode_cpu_s,
+                                        &Section::between_collectives_cpu_s,
+                                        &Section::decode_cpu_s,
+                                        &Section::overlapped_decode_s,
+                                        &Section::overlapped_decode_cpu_s,
+                                        &Section::sent_bytes};
+constexpr std::array section_counts = {&Section::payload_bytes, &Section::delivered_bytes,
+                                       &Section::collectives};
+
+// Returns float64, in which counts below 2^53 are exact.
+torch::Tensor numbers_of(const Section& section) {
+  std::vector<double> numbers;
+  for (const auto member : section_amounts) numbers.push_back(section.*member);
+  for (const auto member : section_counts) numbers.push_back(static_cast<double>(section.*member));
+  return torch::tensor(numbers, torch::kDouble);
+}
+
+Section section_of(const TensorMap& state, const std::string& name) {
+  const auto size = static_cast<std::int64_t>(section_amounts.size() + section_counts.size());
+  const torch::Tensor saved = expect_tensor(state, name, torch::empty({size}, torch::kDouble), "checkpoint");
+  Section section;
+  std::int64_t i = 0;
+  for (const auto member : section_amounts) section.*member = saved[i++].item<double>();
+  for (const auto member : section_counts)
+    section.*member = static_cast<std::int64_t>(saved[i++].item<double>());
+  return section;
 }
 
 }  // namespace
@@ -100,10 +133,11 @@ void Fragment::adopt_mask() {
 }
 
 void Fragment::save(TensorMap& state, const std::string& prefix) const {
-  state[prefix + "round"] = torch::tensor(
-      {std::int64_t{round_.is_lost}, round_.steps, std::int64_t{flight_.has_value()},
-       flight_ ? flight_->round.steps : 0, flight_ ? flight_->report->section.payload_bytes : 0},
-      torch::kLong);
+  state[prefix + "round"] =
+      torch::tensor({std::int64_t{round_.is_lost}, round_.steps, std::int64_t{flight_.has_value()},
+                     flight_ ? flight_->round.steps : 0},
+                    torch::kLong);
+  if (flight_) state[prefix + "section"] = numbers_of(flight_->report->section);
   for (std::size_t p = 0; p < start_.size(); ++p) {
     state[numbered(prefix, "start", p)] = start_[p].cpu();
     if (flight_) state[numbered(prefix, "result", p)] = flight_->results[p].cpu();
@@ -112,14 +146,14 @@ void Fragment::save(TensorMap& state, const std::string& prefix) const {
 
 void Fragment::load(const TensorMap& state, const std::string& prefix, torch::optim::Optimizer& optimiser) {
   const torch::Tensor saved =
-      expect_tensor(state, prefix + "round", torch::empty({5}, torch::kLong), "checkpoint");
+      expect_tensor(state, prefix + "round", torch::empty({4}, torch::kLong), "checkpoint");
   const auto number = [&saved](std::int64_t i) { return saved[i].item<std::int64_t>(); };
   round_ = {.steps = number(1), .is_lost = number(0) != 0};
   if (round_.steps > 0) round_.optimiser.emplace(optimiser, parameters_);
   flight_.reset();
   if (number(2) != 0) {
     flight_.emplace(Flight{.round = {.steps = number(3)}});
-    flight_->report = StepReport{.steps = number(3), .section = {.payload_bytes = number(4)}};
+    flight_->report = StepReport{.steps = number(3), .section = section_of(state, prefix + "section")};
   }
   for (std::size_t p = 0; p < start_.size(); ++p) {
     start_[p].copy_(expect_tensor(state, numbered(prefix, "start", p), start_[p], "checkpoint"));

@@ -14,6 +14,7 @@ namespace {
 
 constexpr const char* optimiser_key = "rounds.optimiser";
 constexpr const char* flight_key = "rounds.flight";
+constexpr const char* given_key = "rounds.given";
 
 std::string prefix_of(std::size_t fragment) {
   return fmt::format("rounds.{}.", fragment);
@@ -115,6 +116,7 @@ void LocalRounds::save(TensorMap& state, torch::optim::Optimizer& optimiser) con
   state[flight_key] =
       torch::tensor({flight_ ? static_cast<std::int64_t>(flight_->fragment) : -1, flight_ ? flight_->due : 0},
                     torch::kLong);
+  state[given_key] = torch::tensor({flight_ ? flight_->given_s : 0.0}, torch::kDouble);
   const OptimiserSnapshot now(optimiser);
   for (const Fragment& fragment : fragments_) fragment.restore_start(optimiser);
   state[optimiser_key] = optimiser_state(optimiser);
@@ -130,7 +132,11 @@ void LocalRounds::load(const TensorMap& state, torch::optim::Optimizer& optimise
       expect_tensor(state, flight_key, torch::empty({2}, torch::kLong), "checkpoint");
   flight_.reset();
   if (const auto fragment = flight[0].item<std::int64_t>(); fragment >= 0) {
-    flight_ = {.fragment = static_cast<std::size_t>(fragment), .due = flight[1].item<std::int64_t>()};
+    const torch::Tensor given =
+        expect_tensor(state, given_key, torch::empty({1}, torch::kDouble), "checkpoint");
+    flight_ = {.fragment = static_cast<std::size_t>(fragment),
+               .due = flight[1].item<std::int64_t>(),
+               .given_s = given.item<double>()};
   }
 }
 

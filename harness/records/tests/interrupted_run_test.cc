@@ -62,6 +62,51 @@ TEST(InterruptedRun, PartsAddUp) {
   EXPECT_THAT(last.interruptions.value(), SizeIs(1));
 }
 
+TEST(InterruptedRun, ConnectionsOfBothPartsAddUp) {
+  const auto connections = [](const char* to, std::int64_t bytes, double round_trip_s) {
+    return record::Connections{.from = "a",
+                               .to = to,
+                               .connections = 1,
+                               .acknowledged_bytes = bytes,
+                               .retransmitted_segments = 2,
+                               .min_round_trip_s = round_trip_s / 2,
+                               .mean_round_trip_s = round_trip_s,
+                               .max_round_trip_s = round_trip_s * 2};
+  };
+  Record earlier = interrupted(1);
+  earlier.connections = {{connections("b", 100, 1), connections("c", 5, 1)}};
+  Record last = part(4);
+  last.connections = {{connections("b", 300, 2)}};
+  add_earlier_parts(last, earlier);
+  ASSERT_THAT(last.connections.value(), SizeIs(2));
+  const record::Connections& both = last.connections->at(0);
+  EXPECT_EQ(both.connections, 2);
+  EXPECT_EQ(both.acknowledged_bytes, 400);
+  EXPECT_EQ(both.retransmitted_segments, 4);
+  EXPECT_EQ(both.min_round_trip_s, 0.5);
+  EXPECT_EQ(both.mean_round_trip_s, (100 * 1 + 300 * 2) / 400.0);
+  EXPECT_EQ(both.max_round_trip_s, 4);
+  EXPECT_EQ(last.connections->at(1), earlier.connections->at(1)) << "only the earlier part had it";
+}
+
+TEST(InterruptedRun, WaitsForACpuAreThoseOfBothParts) {
+  Record earlier = interrupted(1);
+  earlier.cpu_pressure = record::CpuPressure{.controller = 0.4, .network = 0.2, .machine = std::nullopt};
+  earlier.idle_cores = record::IdleCores{
+      .kept_awake = true, .wakeup_latency = {.count = 5, .median_s = 3, .p99_s = 4, .max_s = 9}};
+  Record last = part(4);
+  last.cpu_pressure = record::CpuPressure{.controller = 0.0, .network = 0.2, .machine = 0.5};
+  last.idle_cores = record::IdleCores{.kept_awake = false,
+                                      .wakeup_latency = {.count = 7, .median_s = 1, .p99_s = 6, .max_s = 7}};
+  add_earlier_parts(last, earlier);
+  EXPECT_DOUBLE_EQ((*last.cpu_pressure)->controller.value(), 0.1);
+  EXPECT_DOUBLE_EQ((*last.cpu_pressure)->network.value(), 0.2);
+  EXPECT_EQ((*last.cpu_pressure)->machine, std::nullopt);
+  const record::IdleCores expected{.kept_awake = false,
+                                   .wakeup_latency = {.count = 12, .median_s = 3, .p99_s = 6, .max_s = 9}};
+  EXPECT_EQ(*last.idle_cores, expected);
+}
+
 TEST(InterruptedRun, TheWorstVerdictOfAllPartsCounts) {
   const auto verdict_of = [](const char* first, const char* second) {
     Record earlier = interrupted(1);
@@ -92,8 +137,8 @@ class KeptInterruption : public testing::Test {
 
   void write() const { std::ofstream(folder_.path() / "run.json") << record_text(to_json(record_)); }
 
-  bool continues(const Json& provenance = {{"version", "1"}}) const {
-    return find_interrupted(folder_.path(), provenance, 2).has_value();
+  std::string obstacle(const Json& provenance = {{"version", "1"}}) const {
+    return obstacle_to_continuing(find_interrupted(folder_.path()).value(), folder_.path(), provenance, 2);
   }
 
   TemporaryFolder folder_;
@@ -102,8 +147,9 @@ class KeptInterruption : public testing::Test {
 };
 
 TEST_F(KeptInterruption, IsFoundAgain) {
-  const auto found = find_interrupted(folder_.path(), {{"version", "1"}}, 2);
+  const auto found = find_interrupted(folder_.path());
   ASSERT_TRUE(found);
+  EXPECT_EQ(obstacle(), "");
   EXPECT_EQ(found->after_iteration(), 7);
   const record::Interruption expected{
       .after_iteration = 7, .train_time_s = 1.5, .started_at = "now", .ended_at = "later", .cpu = "a CPU"};
@@ -111,18 +157,18 @@ TEST_F(KeptInterruption, IsFoundAgain) {
 }
 
 TEST_F(KeptInterruption, OfAnotherVersionIsNotContinued) {
-  EXPECT_FALSE(continues({{"version", "2"}}));
+  EXPECT_EQ(obstacle({{"version", "2"}}), "another version of the program wrote its checkpoint");
 }
 
 TEST_F(KeptInterruption, WithoutAWorkersFileIsNotContinued) {
   std::filesystem::remove(kept_ / "rank-1.iteration-7.pt");
-  EXPECT_FALSE(continues());
+  EXPECT_EQ(obstacle(), "its checkpoint is incomplete");
 }
 
 TEST_F(KeptInterruption, OfARunThatHasEndedIsNotContinued) {
   record_.status = "completed";
   write();
-  EXPECT_FALSE(continues());
+  EXPECT_FALSE(find_interrupted(folder_.path()));
 }
 
 TEST_F(KeptInterruption, GivesTheMeasurementsUntilItsCheckpoint) {

@@ -36,6 +36,20 @@ TEST(Summarise, GivesMeanDeviationAndInterval) {
   EXPECT_TRUE(summarise({}).at("mean").is_null());
 }
 
+std::string name_of(const std::string& label, const std::string& seed) {
+  return label_without_seed({{"label", label}, {"labels", {{"seed", seed}, {"m", "x"}}}});
+}
+
+TEST(SeedSummary, NamesAGroupByItsLabelWithoutTheSeed) {
+  EXPECT_EQ(name_of("dense, 10 Mbit/s, 1", "1"), "dense, 10 Mbit/s");
+  EXPECT_EQ(name_of("1, dense, 10 Mbit/s", "1"), "dense, 10 Mbit/s");
+  EXPECT_EQ(name_of("dense, 1, 10 Mbit/s", "1"), "dense, 10 Mbit/s");
+  EXPECT_EQ(name_of("dense, 10 Mbit/s, seed 1", "seed 1"), "dense, 10 Mbit/s");
+  EXPECT_EQ(name_of("1, dense, 1", "1"), "1, dense") << "a repeated experiment's seed is the last";
+  EXPECT_EQ(name_of("1", "1"), "base");
+  EXPECT_EQ(name_of("11, 21", "1"), "11, 21");
+}
+
 TEST(SeedSummary, GroupsWhatDiffersInTheSeedAlone) {
   const Json entries = summarise_seeds(
       {row("dense", 1, 30), row("topk", 1, 10), row("dense", 2, 34), row("topk", 2, 12), row("fp16", 1, 20)});

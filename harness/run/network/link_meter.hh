@@ -22,7 +22,7 @@ class LinkMeter {
   // Both must outlive this. Counts from now on, or from the last begin().
   LinkMeter(const netem::Network& network, const netem::ScheduleRunner& schedule_runner);
 
-  // Bytes count from the first evaluation to the end of the last iteration. Before, workers only connect and
+  // Bytes count from the first evaluation to the end of the last evaluation. Before, workers only connect and
   // agree on their weights.
   void begin();
   void end();

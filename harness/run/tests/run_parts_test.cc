@@ -9,6 +9,7 @@
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/temporary_folder.hh"
 #include "harness/records/record.hh"
+#include "harness/run/tests/recording.hh"
 
 namespace thinpipe {
 namespace {
@@ -87,6 +88,29 @@ TEST_F(PartsOfARun, ACheckpointThatCannotBeKeptLeavesTheEarlierOne) {
   EXPECT_EQ(read_file(checkpoints_ / iterations_file_name), "until 7");
   parts_.find_earlier(Json::object());
   EXPECT_EQ(parts_.after_iteration(), 7);
+}
+
+TEST_F(PartsOfARun, APartThatEndedWithoutARecordLeavesNoCheckpointBeside) {
+  interrupt(7);
+  const fs::path later = checkpoints_ / "rank-0.iteration-9.pt";
+  std::ofstream(later) << "weights";
+  std::ofstream(checkpoints_ / "trace.iteration-9.json") << "{}";
+  parts_.find_earlier(Json::object());
+  EXPECT_EQ(parts_.after_iteration(), 7);
+  EXPECT_FALSE(fs::exists(later)) << "workers keep the two newest, so it would end the one of iteration 7";
+  EXPECT_FALSE(fs::exists(checkpoints_ / "trace.iteration-9.json"));
+  EXPECT_TRUE(fs::exists(checkpoints_ / "rank-0.iteration-7.pt"));
+  EXPECT_TRUE(fs::exists(checkpoints_ / iterations_file_name));
+}
+
+TEST_F(PartsOfARun, StartingFromTheBeginningIsExplained) {
+  interrupt(7);
+  fs::remove(checkpoints_ / "rank-0.iteration-7.pt");
+  parts_.find_earlier(Json::object());
+  EXPECT_FALSE(parts_.has_earlier());
+  Recording recording(Mode::live);
+  parts_.continue_earlier({}, recording.recorder(), recording.restarts());
+  EXPECT_THAT(notes_, ElementsAre("starts from the beginning, because its checkpoint is incomplete"));
 }
 
 TEST_F(PartsOfARun, ACompleteRunLeavesNoCheckpoint) {

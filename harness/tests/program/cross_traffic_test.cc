@@ -38,6 +38,21 @@ TEST(CrossTrafficOfARun, IsInTheRecordAndPartOfTheLinksBytes) {
             Json({{"from", "w0"}, {"to", "w7"}, {"rate", "10 Mbit/s"}, {"on", nullptr}, {"off", nullptr}}));
 }
 
+// A worker that fails after the last iteration: all iterations are repeated, beside the same flows.
+TEST(CrossTrafficOfARun, IsThereWhenTheLastIterationIsRepeated) {
+  const Program program;
+  Json base = beside({{{"from", "w0"}, {"to", "w7"}, {"rate", "10 Mbit/s"}}});
+  base.update({{"fault", {{"kind", "crash_at_end"}}},
+               {"on_worker_failure", {{"action", "restart"}, {"checkpoint_every_iterations", 1000}}}});
+  const auto ended = program.run(program.run_arguments(program.experiment(base)));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json record = program.record("base");
+  ASSERT_EQ(record.at("restarts").size(), 1) << ended.errors;
+  const auto train_time_s = record.at("train_time_s").get<double>();
+  EXPECT_GE(train_time_s, 4);
+  EXPECT_GT(record.at("cross_traffic").at(0).at("sent_bytes").get<double>(), 0.75 * train_time_s * 10e6 / 8);
+}
+
 TEST(CrossTrafficOfARun, IsRefusedAtItsPlaceInTheFile) {
   const Program program;
   const auto refused =

@@ -243,6 +243,26 @@ TEST(RunCommand, AFinishedWorkerMayTakeLongToEnd) {
   EXPECT_EQ(program.record("1").at("status"), "completed");
 }
 
+TEST(RunCommand, AWorkerThatHasSavedItsCheckpointMayTakeLongToEnd) {
+  const Program program;
+  const Json base = {{"topology", "loopback"},
+                     {"iterations", 100},
+                     {"fault", {{"kind", "slow_stop"}, {"rank", 0}, {"iteration", 3}}}};
+  ChildProcess run = program.start(
+      program.run_arguments(program.experiment(base, {{"seed", {1}}}), {"--hang-timeout", "1 s"}));
+  ASSERT_TRUE(eventually(
+      [&] {
+        return program.run({"status", program.results()}).output.find("iteration 2/") != std::string::npos;
+      },
+      30s));
+  run.signal(SIGTERM);
+  const auto ended = program.finish(std::move(run));
+  EXPECT_EQ(ended.status.code, 1);
+  const Json record = program.record("1");
+  EXPECT_EQ(record.at("status"), "interrupted");
+  EXPECT_EQ(record.at("checkpoint").at("after_iteration"), 2) << ended.errors;
+}
+
 TEST(RunCommand, AnInterruptStopsAtOnceAndLeavesARecord) {
   const Program program;
   const Json base = {{"topology", "loopback"}, {"iterations", 100000}};

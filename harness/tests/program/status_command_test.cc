@@ -47,7 +47,8 @@ TEST_F(StatusCommand, OfAKilledControllerShowsTheRunAsLostAndHowFarItWas) {
   controller.signal(SIGKILL);
   program_.finish(std::move(controller));
   EXPECT_THAT(status(), HasSubstr("1 run: 1 lost\n"));
-  EXPECT_THAT(status(), ContainsRegex("\n1 .* its controller ended without a record: epoch .*/300")) << "label 1";
+  EXPECT_THAT(status(), ContainsRegex("\n1 .* its controller ended without a record: epoch .*/300"))
+      << "label 1";
 }
 
 TEST_F(StatusCommand, ListsTheEndedOnRequestAndAllAsJson) {

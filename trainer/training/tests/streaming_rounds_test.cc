@@ -66,6 +66,12 @@ TEST_P(StreamingMethods, GoOnWithAnExchangeInFlightAsIfNothingHadHappened) {
     const Result resumed = train(config, checkpoints);
     EXPECT_EQ(resumed.resumed["iteration"], last);
     EXPECT_EQ(resumed.summary["parameters_hash"], whole.summary["parameters_hash"]) << last;
+    for (const Json& iteration : resumed.iterations) {
+      const Json& same = whole.iterations.at(iteration["iteration"].get<std::size_t>() - 1);
+      for (const char* member : {"payload_bytes", "sent_bytes", "delivered_bytes"})
+        EXPECT_NEAR(iteration[member].get<double>(), same[member].get<double>(), 1e-6)
+            << member << " of iteration " << iteration["iteration"];
+    }
   }
 }
 
