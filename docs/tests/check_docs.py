@@ -64,7 +64,7 @@ EXECUTED_WITH_FULL = {
     "thinpipe exec": "creates a network and trains",
 }
 # Results that pages name but the tree lacks, and the reference results that replace them.
-STAND_INS = {"my": "quickstart", "text": "quickstart"}
+STAND_INS = {name: "quickstart" for name in ("my", "first", "mine", "script", "fast", "text")}
 TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
 PROGRAMS = ("thinpipe", "thinpipe-trainer")
 SLOWEST_SHOWN = 5

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -34,8 +33,9 @@ def blocks(text: str) -> Iterator[Block]:
             continue
         if start is None:
             start, info = number, line.lstrip()[3:].strip()
+            indent = line[: len(line) - len(line.lstrip())]
         else:
-            yield Block(start, info, textwrap.dedent("\n".join(lines[start : number - 1]) + "\n"))
+            yield Block(start, info, "".join(each.removeprefix(indent) + "\n" for each in lines[start : number - 1]))
             start = None
 
 

@@ -56,13 +56,13 @@ def follow(build: Path, folder: Path) -> None:
     checked = run(program, "check-method", "my_method.py:MyTopK", "--set", "ratio=0.05", cwd=folder)
     assert "violated" not in checked, checked
     run(program, "run", "my.json", *settings(SMALL), cwd=folder)
-    made = records(folder / "results/my")
+    made = records(folder / "results/mine")
     assert sorted(made) == ["dense", "mine", "pactrain"], sorted(made)
     for label, record in made.items():
         assert record["status"] == "completed", (label, record["error"])
     environment = os.environ | {"THINPIPE": str(program)}
-    run("/usr/bin/python3", ROOT / "plotting/speedup.py", "results/my", cwd=folder, env=environment)
-    assert (folder / "results/my/speedup.png").stat().st_size > 10_000
+    run("/usr/bin/python3", ROOT / "plotting/speedup.py", "results/mine", cwd=folder, env=environment)
+    assert (folder / "results/mine/speedup.png").stat().st_size > 10_000
     short = {"mode": "converge", "workers": 2, "training": {"epochs": 1, "batch_size_per_worker": 16}}
     images = {"dataset": {"name": "fashion_mnist", "train_examples": 256, "test_examples": 128}}
     train(program, folder, "model", short | images | {"model": {"name": "my_model.py:Net", "hidden": 16},
