@@ -4,6 +4,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -75,6 +76,15 @@ std::string unit_suggestion(Quantity quantity, std::string_view unknown) {
   return fmt::format("{}known: {}", out, fmt::join(unit_names(quantity), ", "));
 }
 
+// Returns number * factor, without its rounding error if that leaves a whole number: 8.2 * 1e6 is 8199999.999999999.
+double scaled(double number, double factor) {
+  // The number, the factor and their product are each off by up to half an epsilon.
+  constexpr double max_error = 2 * std::numeric_limits<double>::epsilon();
+  const double product = number * factor;
+  const double whole = std::round(product);
+  return std::abs(product - whole) <= max_error * std::abs(product) ? whole : product;
+}
+
 }  // namespace
 
 std::string_view base_unit(Quantity quantity) {
@@ -102,8 +112,9 @@ double parse_quantity(Quantity quantity, std::string_view text) {
   }
   for (const Unit& unit : units_of(quantity)) {
     if (unit.name != unit_name) continue;
-    if (!std::isfinite(number * unit.factor)) throw Error(fmt::format("\"{}\" is too large", text));
-    return number * unit.factor;
+    const double value = scaled(number, unit.factor);
+    if (!std::isfinite(value)) throw Error(fmt::format("\"{}\" is too large", text));
+    return value;
   }
   throw Error(fmt::format("unknown unit \"{}\"{}", unit_name, unit_suggestion(quantity, unit_name)));
 }

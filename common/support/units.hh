@@ -22,7 +22,7 @@ std::string_view base_unit(Quantity quantity);
 std::vector<std::string> unit_names(Quantity quantity);
 
 // Parses "<number> <unit>" into base units. Throws Error, with the rule and the valid units, if the number or
-// the unit is wrong; the caller adds the place.
+// the unit is wrong; the caller adds the place. A whole number of base units is exact: "8.2 MB" is 8200000.
 double parse_quantity(Quantity quantity, std::string_view text);
 
 // The numbers that a quantity may have.

@@ -2,6 +2,7 @@
 #include "common/support/json_object.hh"
 
 #include <limits>
+#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -61,6 +62,12 @@ TEST(JsonObject, MissingMembersAndWrongTypesNameThePlace) {
 
 TEST(ReadValue, WholeNumbersOfAQuantity) {
   std::int64_t bytes = 0;
+  for (const auto& [text, expected] : std::map<std::string, std::int64_t>{
+           {"8.2 MB", 8'200'000}, {"4.1 MB", 4'100'000}, {"8.3 MB", 8'300'000}, {"4.1 GB", 4'100'000'000}}) {
+    read_value(Json(text), {"f", ""}, {.quantity = Quantity::size, .at_most = static_cast<double>(expected)},
+               bytes);
+    EXPECT_EQ(bytes, expected) << text;
+  }
   read_value(Json("1.5 KiB"), {"f", ""}, {.quantity = Quantity::size}, bytes);
   EXPECT_EQ(bytes, 1536);
   EXPECT_THAT(failure([&] {

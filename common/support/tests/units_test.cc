@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/support/units.hh"
 
+#include <map>
 #include <regex>
+#include <utility>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,6 +29,29 @@ TEST(Units, ParsesIntoBaseUnits) {
   EXPECT_DOUBLE_EQ(parse_quantity(Quantity::duration, "20 ms"), 0.02);
   EXPECT_DOUBLE_EQ(parse_quantity(Quantity::duration, "2 min"), 120);
   EXPECT_DOUBLE_EQ(parse_quantity(Quantity::size, "25 MiB"), 25.0 * 1024 * 1024);
+}
+
+TEST(Units, WholeNumbersOfTheBaseUnitAreExact) {
+  const std::vector<std::pair<Quantity, std::map<std::string, std::int64_t>>> factors = {
+      {Quantity::size, {{"kB", 1000}, {"MB", 1'000'000}, {"GB", 1'000'000'000}}},
+      {Quantity::rate, {{"kbit/s", 1000}, {"Mbit/s", 1'000'000}, {"Gbit/s", 1'000'000'000}}},
+      {Quantity::duration, {{"min", 60}, {"h", 3600}}}};
+  for (const auto& [quantity, units] : factors) {
+    for (const auto& [unit, factor] : units) {
+      for (std::int64_t hundredths = 1; hundredths < 10'000; ++hundredths) {
+        if (hundredths * factor % 100 != 0) continue;
+        const std::string text = fmt::format("{}.{:02} {}", hundredths / 100, hundredths % 100, unit);
+        EXPECT_EQ(parse_quantity(quantity, text), static_cast<double>(hundredths * factor / 100)) << text;
+      }
+    }
+  }
+}
+
+TEST(Units, OtherNumbersAreNotRounded) {
+  EXPECT_EQ(parse_quantity(Quantity::size, "8.2000005 MB"), 8'200'000.5);
+  EXPECT_EQ(parse_quantity(Quantity::size, "0.999999999999 bytes"), 0.999999999999);
+  EXPECT_EQ(parse_quantity(Quantity::size, "1e-300 bytes"), 1e-300);
+  EXPECT_NE(parse_quantity(Quantity::size, "8.20000000000001 MB"), 8'200'000);
 }
 
 TEST(Units, ErrorsStateTheRuleAndTheNearestUnit) {
