@@ -13,9 +13,10 @@ std::optional<double> final_accuracy(const std::vector<record::CurvePoint>& curv
 
 std::optional<double> level_of(Target::Metric metric, const record::CurvePoint& point) {
   if (metric == Target::Metric::accuracy) return point.test_accuracy;
-  if (metric == Target::Metric::bits_per_byte && point.test_loss) return *point.test_loss / std::numbers::ln2;
-  if (metric == Target::Metric::perplexity && point.test_loss) return std::exp(*point.test_loss);
-  return point.test_loss;
+  if (metric == Target::Metric::test_loss || !point.test_loss) return point.test_loss;
+  const double level = metric == Target::Metric::perplexity ? std::exp(*point.test_loss)
+                                                            : *point.test_loss / std::numbers::ln2;
+  return std::isfinite(level) ? std::optional(level) : std::nullopt;
 }
 
 record::TargetResult reach_target(const std::vector<record::CurvePoint>& curve, const Target& target,

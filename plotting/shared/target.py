@@ -67,11 +67,11 @@ class Target:
 
     def measured(self, curves: pd.DataFrame) -> pd.Series:
         """Returns the metric at each evaluation, for curves; NaN if it was not finite."""
-        if self.metric == "bits_per_byte":
-            return curves.test_loss / math.log(2.0)
-        if self.metric == "perplexity":
-            with np.errstate(over="ignore"):
-                return np.exp(curves.test_loss)
+        with np.errstate(over="ignore"):
+            if self.metric == "bits_per_byte":
+                return (curves.test_loss / math.log(2.0)).replace(math.inf, math.nan)
+            if self.metric == "perplexity":
+                return np.exp(curves.test_loss).replace(math.inf, math.nan)
         return curves.test_loss if self.is_loss else curves.test_accuracy
 
     def best(self, levels: pd.Series) -> float:

@@ -21,6 +21,11 @@ class TargetTest(unittest.TestCase):
         for metric, level in (("accuracy", 0.25), ("test_loss", 1.3862943611198906), ("bits_per_byte", 2.0), ("perplexity", 4.0)):
             self.assertAlmostEqual(Target(metric, 0.5).measured(curves).iloc[0], level, places=14)
 
+    def test_a_level_beyond_doubles_is_not_finite(self) -> None:
+        curves = pd.DataFrame({"test_accuracy": [0.25, 0.25], "test_loss": [710.0, 1.5e308]})
+        self.assertTrue(Target("perplexity", 40).measured(curves).isna().all())
+        self.assertEqual(Target("bits_per_byte", 2).measured(curves).isna().to_list(), [False, True])
+
     def test_words(self) -> None:
         for target, phrase, level, label in (
             (Target("accuracy", 0.84), "84 % accuracy", "83.2 %", "Test accuracy"),

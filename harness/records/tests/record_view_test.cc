@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/records/record_view.hh"
 
+#include <cmath>
+
 #include <gtest/gtest.h>
 
 namespace thinpipe {
@@ -59,6 +61,13 @@ TEST(Targets, WhatWasNotFiniteReachesNothing) {
   EXPECT_FALSE(reach_target({{.test_accuracy = 0.25}}, {Metric::test_loss, 100}, 1).reached);
   EXPECT_FALSE(reach_target({{.test_accuracy = 0.25}}, {Metric::bits_per_byte, 100}, 1).reached);
   EXPECT_FALSE(reach_target({{.test_accuracy = 0.25}}, {Metric::perplexity, 100}, 1).reached);
+}
+
+TEST(Targets, ALossWhoseLevelIsBeyondDoublesHasNone) {
+  EXPECT_EQ(level_of(Metric::perplexity, {.test_loss = 710}), std::nullopt);
+  EXPECT_EQ(level_of(Metric::bits_per_byte, {.test_loss = 1.5e308}), std::nullopt);
+  EXPECT_EQ(level_of(Metric::test_loss, {.test_loss = 710}), 710);
+  EXPECT_DOUBLE_EQ(level_of(Metric::perplexity, {.test_loss = 709}).value(), std::exp(709));
 }
 
 TEST(FinalAccuracy, IsThatOfTheLastEvaluation) {
