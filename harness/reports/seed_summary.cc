@@ -165,12 +165,15 @@ Json summarise(const std::vector<double>& values) {
   return out;
 }
 
+std::string seed_group_of(const Json& row) {
+  return Json{row.at("experiment"), row.at("group"), row.at("target"), row.value("hold", Json())}.dump();
+}
+
 Json summarise_seeds(const Json& rows, const std::vector<std::string>& baselines) {
   std::unordered_map<std::string, std::size_t> index_of_group;
   std::vector<Rows> groups;
   for (const Json& row : rows) {
-    const Json group{row.at("experiment"), row.at("group"), row.at("target"), row.value("hold", Json())};
-    const auto [found, is_new] = index_of_group.try_emplace(group.dump(), groups.size());
+    const auto [found, is_new] = index_of_group.try_emplace(seed_group_of(row), groups.size());
     if (is_new) groups.emplace_back();
     groups[found->second].push_back(&row);
   }

@@ -21,6 +21,9 @@ Json summarise(const std::vector<double>& values);
 // Returns a row's label without the seed: the common name of runs that differ only in their seed.
 std::string label_without_seed(const Json& row);
 
+// Returns a name of the group that a row, or an entry of summarise_seeds, belongs to.
+std::string seed_group_of(const Json& row);
+
 // Returns one entry per group of rows (of take_rows) whose runs differ only in their seed, in the order of
 // their first rows. A run without repetitions is a group of its own.
 //

@@ -28,10 +28,17 @@ std::optional<double> value_of(const Json& row, const char* member) {
   return value.is_number() ? std::optional(value.get<double>()) : std::nullopt;
 }
 
+// Returns the first completed run of each seed: two folders may have different records of one run.
+std::map<std::string, std::size_t> first_of_each_seed(const PointSide& side) {
+  std::map<std::string, std::size_t> runs;
+  for (const std::size_t i : side.completed()) runs.emplace(seed_of(side.row(i)), i);
+  return runs;
+}
+
 Values values_of(const PointSide& side, const char* member) {
   Values values;
-  for (const std::size_t i : side.completed()) {
-    if (const auto value = value_of(side.row(i), member)) values.emplace(seed_of(side.row(i)), *value);
+  for (const auto& [seed, run] : first_of_each_seed(side)) {
+    if (const auto value = value_of(side.row(run), member)) values.emplace(seed, *value);
   }
   return values;
 }
@@ -235,8 +242,8 @@ Judgement judge_target(Judgement judgement, const PointPair& pair, const Compare
   const Values b = values_of(pair.b, quantity.member);
   if (a.empty() && b.empty()) return undecided(std::move(judgement), "reached on neither side");
   if (is_exact) return judge_target_exactly(std::move(judgement), pair, a, b);
-  const std::size_t runs_of_a = pair.a.completed().size();
-  const std::size_t runs_of_b = pair.b.completed().size();
+  const std::size_t runs_of_a = first_of_each_seed(pair.a).size();
+  const std::size_t runs_of_b = first_of_each_seed(pair.b).size();
   if (a.size() == runs_of_a && b.size() == runs_of_b) return judge_interval(std::move(judgement), a, b);
   const std::string reached =
       fmt::format("reached by {} of {} in A, {} of {} in B", a.size(), runs_of_a, b.size(), runs_of_b);
@@ -267,12 +274,11 @@ std::optional<double> curve_distance(const Digest& a, const Digest& b) {
 using Runs = std::map<std::string, std::pair<std::size_t, std::size_t>>;  // of A and B, by seed
 
 Runs runs_by_seed(const PointPair& pair) {
+  const auto others = first_of_each_seed(pair.b);
   Runs runs;
-  for (const std::size_t a : pair.a.completed()) {
-    for (const std::size_t b : pair.b.completed()) {
-      if (seed_of(pair.a.row(a)) == seed_of(pair.b.row(b)))
-        runs.emplace(seed_of(pair.a.row(a)), std::pair(a, b));
-    }
+  for (const auto& [seed, run] : first_of_each_seed(pair.a)) {
+    if (const auto other = others.find(seed); other != others.end())
+      runs.emplace(seed, std::pair(run, other->second));
   }
   return runs;
 }

@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/reports/seed_summary.hh"
 #include "harness/reports/tables.hh"
 
 namespace thinpipe {
@@ -17,19 +18,12 @@ namespace {
 using Sides = std::vector<PointSide>;
 
 Sides sides_of(const Report& report) {
-  std::map<std::pair<std::string, std::string>, std::size_t> index;
-  for (std::size_t i = 0; i < report.runs.size(); ++i) {
-    const Json& row = report.runs[i];
-    index.emplace(std::pair(row.at("experiment").get<std::string>(), row.at("run_id").get<std::string>()), i);
-  }
+  std::map<std::string, std::vector<std::size_t>>
+      runs_of;  // by ids, two records of one run would be the same
+  for (std::size_t i = 0; i < report.runs.size(); ++i) runs_of[seed_group_of(report.runs[i])].push_back(i);
   Sides sides;
-  for (const Json& group : report.groups) {
-    PointSide side{.report = &report, .group = &group, .runs = {}};
-    const auto experiment = group.at("experiment").get<std::string>();
-    for (const Json& id : group.at("run_ids"))
-      side.runs.push_back(index.at({experiment, id.get<std::string>()}));
-    sides.push_back(std::move(side));
-  }
+  for (const Json& group : report.groups)
+    sides.push_back({.report = &report, .group = &group, .runs = runs_of.at(seed_group_of(group))});
   return sides;
 }
 

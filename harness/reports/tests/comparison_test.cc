@@ -150,6 +150,31 @@ TEST(Comparison, ATargetThatOneSideMissesDiffersIfTheBoundIsFarOff) {
   EXPECT_EQ(near.reason, "reached by 3 of 3 in A, 0 of 3 in B");
 }
 
+// Two folders of results may have records of one run that differ. The first counts.
+TEST(Comparison, TwoRecordsOfARunAreOneSeed) {
+  const Records once = seeded_runs({20, 30, 40, std::nullopt});
+  Records twice = once;
+  twice.push_back(seeded_run(1, 21));
+  for (const auto& [a, b] : {std::pair(once, twice), std::pair(twice, once)}) {
+    const Judgement judgement = judged(a, b, "time_to_target");
+    EXPECT_EQ(judgement.reason, "reached by 3 of 4 in A, 3 of 4 in B");
+  }
+  const Records all = seeded_runs({20, 30, 40});
+  Records all_twice = all;
+  all_twice.push_back(seeded_run(1, 21));
+  const Judgement judgement = judged(all, all_twice, "time_to_target");
+  EXPECT_EQ(judgement.verdict, Verdict::reproduced) << judgement.reason;
+  EXPECT_EQ(judgement.seeds, 3);
+}
+
+TEST(Comparison, EachRecordOfARunIsSeen) {
+  const Records good = seeded_runs({20, 30, 40});
+  Records twice = good;
+  twice.push_back(seeded_run(1, 20));
+  twice.back()["fidelity"]["verdict"] = "degraded";
+  EXPECT_EQ(judged(good, twice, "time_to_target").reason, "B: network degraded in 1 of 4 runs");
+}
+
 TEST(Comparison, TrainingWithoutANetworkIsComparedExactly) {
   const Records one = seeded_runs({20}, "converge");
   EXPECT_EQ(judged(one, one, "accuracy").reason, "identical");
