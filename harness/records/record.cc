@@ -115,6 +115,17 @@ Taken read_and_take(const RecordPlace& place, const std::function<void(Record re
   }
 }
 
+// Returns nullopt, with a warning, if a sweep has meanwhile removed or replaced one of the two.
+std::optional<bool> are_equal(const RecordPlace& counted, const RecordPlace& place, const Warn& warn) {
+  try {
+    return find_record(counted) == find_record(place);
+  } catch (const std::exception& error) {
+    warn(fmt::format("{} is left out: it cannot be compared with another record of the same run, {}: {}",
+                     place.name(), counted.name(), error.what()));
+    return std::nullopt;
+  }
+}
+
 }  // namespace
 
 std::string record_text(const Json& record) {
@@ -186,9 +197,10 @@ std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
       continue;
     }
     std::vector<std::size_t>& others = of_run[*taken[i].run_id];
-    const bool is_known = std::ranges::any_of(
-        others, [&](std::size_t other) { return find_record(places[other]) == find_record(places[i]); });
-    if (is_known) continue;
+    std::optional<bool> is_known = false;
+    for (std::size_t k = 0; k < others.size() && is_known == false; ++k)
+      is_known = are_equal(places[others[k]], places[i], warn);
+    if (is_known != false) continue;
     const auto other = std::ranges::find_if(others, [&](std::size_t one) {
       return places[one].experiment_folder() == places[i].experiment_folder();
     });

@@ -54,7 +54,8 @@ std::vector<RecordPlace> find_records(const std::filesystem::path& results);
 // Reads the records at `places`, several at a time, and passes each with its index to `take`. Returns the
 // indices of those that count, in order. Leaves out, with a warning, those that find_record does not return,
 // and those for which `take` throws. Of two records of a run in one
-// experiment's folder the first counts. Equal records count once, without a warning.
+// experiment's folder the first counts, and of two that a sweep removes or replaces meanwhile. Equal records count
+// once, without a warning.
 std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
                                       const std::function<void(std::size_t index, Record record)>& take,
                                       const Warn& warn);

@@ -291,6 +291,27 @@ TEST(ReadRecords, EqualRecordsCountOnceAndOfOthersOfTheRunTheFirst) {
                   HasSubstr("records.jsonl:2 is another record of the same run, 0000000000000002"))));
 }
 
+TEST(ReadRecords, OneThatASweepRemovesMeanwhileHidesNoOther) {
+  for (const std::size_t removed : {0, 1}) {
+    const TemporaryFolder folder;
+    write(folder.path() / "a" / "1" / "run.json", record_of('1', "a").dump());
+    write(folder.path() / "b" / "1" / "run.json", record_of('1', "b").dump());
+    write(folder.path() / "b" / "2" / "run.json", record_of('2').dump());
+    const auto places = find_records(folder.path());
+    std::vector<std::string> warnings;
+    const auto counted = read_records(
+        places,
+        [&](std::size_t i, const Record& /*record*/) {
+          if (i == removed) fs::remove(places[i].file);
+        },
+        [&warnings](const std::string& warning) { warnings.push_back(warning); });
+    EXPECT_THAT(counted, testing::ElementsAre(0, 2));
+    EXPECT_THAT(warnings, testing::ElementsAre(
+                              testing::AllOf(HasSubstr("b/1/run.json is left out: it cannot be compared"),
+                                             HasSubstr("No such file"))));
+  }
+}
+
 TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
   const TemporaryFolder folder;
   write(folder.path() / "a" / "records.jsonl", record_line(record_of('1', "a")));
