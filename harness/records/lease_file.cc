@@ -93,20 +93,25 @@ bool is_stale(const Found& found, Milliseconds now, const LeaseFile::Times& time
   return now - found.modified > times.stale_after || is_of_a_process_that_is_gone(found.text);
 }
 
+fs::path new_name(const fs::path& path) {
+  std::random_device random;
+  return fmt::format("{}.{:08x}{:08x}.new", path.string(), random(), random());
+}
+
 // A new file with a name of its own, which becomes the lock by a further name.
 class Candidate {
  public:
-  Candidate(const fs::path& path, std::string_view text) {
-    std::random_device random;
-    path_ = fmt::format("{}.{:08x}{:08x}.new", path.string(), random(), random());
-    file_ = FileDescriptor::open(path_, O_RDWR | O_CREAT | O_EXCL);
-    write_all(file_, fmt::format("{}\n{}\n", text, identity()), "write " + path_.string());
-  }
+  explicit Candidate(const fs::path& path)
+      : path_(new_name(path)), file_(FileDescriptor::open(path_, O_RDWR | O_CREAT | O_EXCL)) {}
   ~Candidate() { ::unlink(path_.c_str()); }
   Candidate(const Candidate&) = delete;
   Candidate& operator=(const Candidate&) = delete;
   Candidate(Candidate&&) = delete;
   Candidate& operator=(Candidate&&) = delete;
+
+  void write(std::string_view text) {
+    write_all(file_, fmt::format("{}\n{}\n", text, identity()), "write " + path_.string());
+  }
 
   // Returns the file system's time.
   Milliseconds now() {
@@ -183,7 +188,8 @@ std::jthread start_heart(int file, Milliseconds period) {
 
 std::unique_ptr<LeaseFile> LeaseFile::try_hold(const fs::path& path, std::string_view text,
                                                const Times& times) {
-  Candidate candidate(path, text);
+  Candidate candidate(path);
+  candidate.write(text);
   if (!candidate.link_as(path)) {
     const auto found = look_at(path);
     if (!found || !is_stale(*found, candidate.now(), times)) return nullptr;

@@ -11,6 +11,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -97,6 +98,36 @@ TEST_F(LeaseFiles, OfAnotherMachineAreHeldWhileTheyAreYoung) {
   ASSERT_TRUE(taken);
   EXPECT_FALSE(try_hold());
   EXPECT_THAT(names(), testing::ElementsAre(".lock"));
+}
+
+// Lets no file grow, as on a full disk.
+class FullDisk {
+ public:
+  FullDisk() : previous_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &previous_);
+    const rlimit none{.rlim_cur = 0, .rlim_max = previous_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &none);
+  }
+  ~FullDisk() {
+    ::setrlimit(RLIMIT_FSIZE, &previous_);
+    std::signal(SIGXFSZ, previous_handler_);
+  }
+  FullDisk(const FullDisk&) = delete;
+  FullDisk& operator=(const FullDisk&) = delete;
+  FullDisk(FullDisk&&) = delete;
+  FullDisk& operator=(FullDisk&&) = delete;
+
+ private:
+  rlimit previous_{};
+  void (*previous_handler_)(int);
+};
+
+TEST_F(LeaseFiles, AFullDiskLeavesNoFile) {
+  {
+    const FullDisk full;
+    EXPECT_THROW(try_hold(), SystemError);
+  }
+  EXPECT_THAT(names(), testing::IsEmpty());
 }
 
 TEST_F(LeaseFiles, AreKeptYoung) {
