@@ -145,6 +145,26 @@ class Candidate {
   FileDescriptor file_;
 };
 
+Milliseconds system_time() {
+  return std::chrono::duration_cast<Milliseconds>(std::chrono::system_clock::now().time_since_epoch());
+}
+
+using Clock = Milliseconds (*)();
+
+Clock& local_clock() {
+  static Clock clock = system_time;
+  return clock;
+}
+
+// Returns the time of the file system that the lock is on; the local one if this process can create no file there.
+Milliseconds time_beside(const fs::path& path) {
+  try {
+    return Candidate(path).now();
+  } catch (const SystemError&) {
+    return local_clock()();
+  }
+}
+
 // Takes the place of a stale lock. Only one process at a time may try: else the second would replace the first one's lock,
 // which is no longer stale. Returns false if another one does.
 bool take_over(Candidate& candidate, const fs::path& path, const LeaseFile::Times& times) {
@@ -186,6 +206,10 @@ std::jthread start_heart(int file, Milliseconds period) {
 
 }  // namespace
 
+void use_local_clock(Clock clock) {
+  local_clock() = clock == nullptr ? system_time : clock;
+}
+
 std::unique_ptr<LeaseFile> LeaseFile::try_hold(const fs::path& path, std::string_view text,
                                                const Times& times) {
   Candidate candidate(path);
@@ -200,9 +224,7 @@ std::unique_ptr<LeaseFile> LeaseFile::try_hold(const fs::path& path, std::string
 
 bool LeaseFile::is_held(const fs::path& path, const Times& times) {
   const auto found = look_at(path);
-  const auto now =
-      std::chrono::duration_cast<Milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-  return found && !is_stale(*found, now, times);
+  return found && !is_stale(*found, time_beside(path), times);
 }
 
 LeaseFile::LeaseFile(fs::path path, FileDescriptor file, const Times& times)

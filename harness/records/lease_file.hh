@@ -31,7 +31,7 @@ class LeaseFile {
     return try_hold(path, text, Times{});
   }
 
-  // Returns whether some process holds it.
+  // Returns whether some process holds it. Uses the local clock if this process can create no file in the folder.
   static bool is_held(const std::filesystem::path& path, const Times& times);
   static bool is_held(const std::filesystem::path& path) { return is_held(path, Times{}); }
 
@@ -49,5 +49,8 @@ class LeaseFile {
   FileDescriptor file_;
   std::jthread heart_;
 };
+
+// Replaces the local clock, for tests; nullptr: the system's.
+void use_local_clock(std::chrono::milliseconds (*clock)());
 
 }  // namespace thinpipe

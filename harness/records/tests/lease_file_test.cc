@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <fstream>
 #include <optional>
@@ -98,6 +99,37 @@ TEST_F(LeaseFiles, OfAnotherMachineAreHeldWhileTheyAreYoung) {
   ASSERT_TRUE(taken);
   EXPECT_FALSE(try_hold());
   EXPECT_THAT(names(), testing::ElementsAre(".lock"));
+}
+
+// Clocks of machines that share a folder may differ.
+class LeaseFilesWithAWrongClock : public LeaseFiles {
+ protected:
+  LeaseFilesWithAWrongClock() {
+    use_local_clock([] {
+      const auto now = std::chrono::system_clock::now() + std::chrono::hours(1);
+      return std::chrono::duration_cast<milliseconds>(now.time_since_epoch());
+    });
+  }
+  ~LeaseFilesWithAWrongClock() override { use_local_clock(nullptr); }
+};
+
+TEST_F(LeaseFilesWithAWrongClock, TheFileSystemsCounts) {
+  leave_lock(std::chrono::seconds(5));
+  EXPECT_TRUE(LeaseFile::is_held(path()));
+  EXPECT_THAT(names(), testing::ElementsAre(".lock"));
+  leave_lock(std::chrono::seconds(60));
+  EXPECT_FALSE(LeaseFile::is_held(path()));
+}
+
+// A name as long as a file system takes leaves no room for that of a further file, which a user without the right to create
+// one lacks as well.
+TEST_F(LeaseFilesWithAWrongClock, CountsOnlyIfNoFileCanBeCreated) {
+  const fs::path longest = path().parent_path() / std::string(NAME_MAX, 'x');
+  leave_lock(std::chrono::seconds(5));
+  fs::rename(path(), longest);
+  EXPECT_FALSE(LeaseFile::is_held(longest));
+  fs::last_write_time(longest, fs::file_time_type::clock::now() + std::chrono::hours(1));
+  EXPECT_TRUE(LeaseFile::is_held(longest));
 }
 
 // Lets no file grow, as on a full disk.
