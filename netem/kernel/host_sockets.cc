@@ -68,9 +68,13 @@ Connection Listener::connect(const Host& from) {
   const std::string attempt = fmt::format("connect {} to {}", from.name, host_.name);
   Connection connection;
   connection.client = open_socket(from);
-  system_call(attempt, ::connect(connection.client.get(), generic(address_), sizeof address_));
-  connection.server = FileDescriptor(
-      system_call(attempt + " (accept)", ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+  // Repeated, Linux's connect() goes on waiting for the same connection.
+  system_call(attempt, uninterrupted([&] {
+                return ::connect(connection.client.get(), generic(address_), sizeof address_);
+              }));
+  connection.server = FileDescriptor(system_call(
+      attempt + " (accept)",
+      uninterrupted([this] { return ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC); })));
   return connection;
 }
 

@@ -2,6 +2,8 @@
 // Sockets in hosts of the virtual network.
 #pragma once
 
+#include <cerrno>
+
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -15,6 +17,14 @@ struct Connection {
   FileDescriptor client;
   FileDescriptor server;
 };
+
+// Returns the result of a system call, repeated while it fails with EINTR: on a socket whose calls time out, each does if the
+// process is stopped and continued. The time-out then starts again.
+auto uninterrupted(const auto& call) {
+  auto result = call();
+  while (result < 0 && errno == EINTR) result = call();
+  return result;
+}
 
 // Opens an IPv4 socket in the host, whose calls time out after 5 s. kind: SOCK_STREAM or SOCK_DGRAM.
 FileDescriptor open_socket(const Host& host, int kind = SOCK_STREAM);

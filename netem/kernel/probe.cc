@@ -28,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 void send_all(const FileDescriptor& socket, std::size_t bytes, const std::string& attempt) {
   const std::vector<char> block(std::min<std::size_t>(bytes, 1 << 20));
   while (bytes > 0) {
-    const ssize_t sent = ::send(socket.get(), block.data(), std::min(bytes, block.size()), MSG_NOSIGNAL);
+    const ssize_t sent = uninterrupted(
+        [&] { return ::send(socket.get(), block.data(), std::min(bytes, block.size()), MSG_NOSIGNAL); });
     bytes -= static_cast<std::size_t>(system_call("send " + attempt, static_cast<long>(sent)));
   }
 }
@@ -36,7 +37,8 @@ void send_all(const FileDescriptor& socket, std::size_t bytes, const std::string
 void receive_all(const FileDescriptor& socket, std::size_t bytes, const std::string& attempt) {
   std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC discards the data and saves the copy
   while (bytes > 0) {
-    const ssize_t got = ::recv(socket.get(), block.data(), std::min(bytes, block.size()), MSG_TRUNC);
+    const ssize_t got = uninterrupted(
+        [&] { return ::recv(socket.get(), block.data(), std::min(bytes, block.size()), MSG_TRUNC); });
     if (got == 0) throw SystemError("receive " + attempt, ECONNRESET);
     bytes -= static_cast<std::size_t>(system_call("receive " + attempt, static_cast<long>(got)));
   }
@@ -79,7 +81,8 @@ class Flow {
   void send() {
     const std::vector<char> block(65536);
     while (!done_) {
-      const ssize_t sent = ::send(connection_.client.get(), block.data(), block.size(), MSG_NOSIGNAL);
+      const ssize_t sent = uninterrupted(
+          [&] { return ::send(connection_.client.get(), block.data(), block.size(), MSG_NOSIGNAL); });
       if (sent < 0 && !done_) throw SystemError("send from " + name_, errno);
     }
   }
@@ -90,7 +93,8 @@ class Flow {
     Clock::time_point measured_from{};
     double bytes = 0;
     while (true) {
-      const ssize_t got = ::recv(connection_.server.get(), block.data(), block.size(), MSG_TRUNC);
+      const ssize_t got = uninterrupted(
+          [&] { return ::recv(connection_.server.get(), block.data(), block.size(), MSG_TRUNC); });
       if (got <= 0) {
         done_ = true;
         throw SystemError("receive from " + name_, got == 0 ? ECONNRESET : errno);
@@ -211,7 +215,8 @@ int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
     std::vector<char> datagram(65536);
     std::set<int> numbers;  // a set, since duplicates must not count
     while (static_cast<int>(numbers.size()) < options.count) {
-      const ssize_t got = ::recv(connection.server.get(), datagram.data(), datagram.size(), 0);
+      const ssize_t got =
+          uninterrupted([&] { return ::recv(connection.server.get(), datagram.data(), datagram.size(), 0); });
       if (got < 0 && errno == EAGAIN) break;
       system_call("receive " + attempt, static_cast<long>(got));
       int number = 0;
@@ -227,8 +232,9 @@ int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
     std::this_thread::sleep_until(
         start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(i * period_s)));
     std::memcpy(datagram.data(), &i, sizeof i);
-    system_call("send " + attempt, static_cast<long>(::send(connection.client.get(), datagram.data(),
-                                                            datagram.size(), MSG_NOSIGNAL)));
+    system_call("send " + attempt, static_cast<long>(uninterrupted([&] {
+                  return ::send(connection.client.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL);
+                })));
   }
   return options.count - arrived.get();
 }

@@ -35,8 +35,11 @@ FileDescriptor connected(const Notice& to, const Notice* from, double timeout_s,
     if (::bind(out.get(), reinterpret_cast<const sockaddr*>(&own), from->address_bytes) != 0)
       throw SystemError(attempt, errno);
   }
-  if (::connect(out.get(), reinterpret_cast<const sockaddr*>(&to.address), to.address_bytes) != 0)
-    throw SystemError(attempt, errno);
+  int result = 0;
+  do {  // after an interruption, Linux's connect() goes on waiting for the same connection
+    result = ::connect(out.get(), reinterpret_cast<const sockaddr*>(&to.address), to.address_bytes);
+  } while (result != 0 && errno == EINTR);
+  if (result != 0) throw SystemError(attempt, errno);
   return out;
 }
 
@@ -69,6 +72,25 @@ void set_timeouts(const FileDescriptor& socket, double timeout_s) {
   }
 }
 
+void send_bytes(const FileDescriptor& socket, std::span<const std::byte> bytes, const std::string& attempt) {
+  while (!bytes.empty()) {
+    const ssize_t sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0) throw SystemError(attempt, errno);
+    bytes = bytes.subspan(static_cast<std::size_t>(sent));
+  }
+}
+
+void receive_bytes(const FileDescriptor& socket, std::span<std::byte> into, const std::string& attempt) {
+  while (!into.empty()) {
+    const ssize_t received = ::recv(socket.get(), into.data(), into.size(), 0);
+    if (received < 0 && errno == EINTR) continue;
+    if (received < 0) throw SystemError(attempt, errno);
+    if (received == 0) throw Error(attempt + ": it has closed the connection");
+    into = into.subspan(static_cast<std::size_t>(received));
+  }
+}
+
 OutgoingPeer::OutgoingPeer(const Notice& to, const Notice* from, const PeerProof& proof, int own_rank,
                            double timeout_s, std::string attempt)
     : attempt_(std::move(attempt)),
@@ -79,22 +101,11 @@ OutgoingPeer::OutgoingPeer(const Notice& to, const Notice* from, const PeerProof
 }
 
 void OutgoingPeer::send(std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
-    if (sent < 0 && errno == EINTR) continue;
-    if (sent < 0) throw SystemError(attempt_, errno);
-    bytes = bytes.subspan(static_cast<std::size_t>(sent));
-  }
+  send_bytes(socket_, bytes, attempt_);
 }
 
 void OutgoingPeer::receive(std::span<std::byte> into) {
-  while (!into.empty()) {
-    const ssize_t received = ::recv(socket_.get(), into.data(), into.size(), 0);
-    if (received < 0 && errno == EINTR) continue;
-    if (received < 0) throw SystemError(attempt_ + ": wait for its answer", errno);
-    if (received == 0) throw Error(attempt_ + ": it has closed the connection");
-    into = into.subspan(static_cast<std::size_t>(received));
-  }
+  receive_bytes(socket_, into, attempt_ + ": wait for its answer");
 }
 
 void OutgoingPeer::expect_answer() {

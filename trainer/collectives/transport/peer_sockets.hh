@@ -12,8 +12,13 @@
 
 namespace thinpipe::trainer {
 
-// Sets how long connecting, sending and receiving may block.
+// Sets how long connecting, sending and receiving may block. If the process is stopped and continued, the time starts again.
 void set_timeouts(const FileDescriptor& socket, double timeout_s);
+
+// Sends all bytes through a blocking socket. Throws SystemError. `attempt`: for messages.
+void send_bytes(const FileDescriptor& socket, std::span<const std::byte> bytes, const std::string& attempt);
+// Fills `into`. Throws Error if the connection ends first, SystemError if nothing arrives in time.
+void receive_bytes(const FileDescriptor& socket, std::span<std::byte> into, const std::string& attempt);
 
 // A connection to a listener, which has got a hello.
 class OutgoingPeer {

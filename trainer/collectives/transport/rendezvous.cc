@@ -35,10 +35,6 @@ constexpr std::chrono::milliseconds poll_period{20};
 // At most, of a place that may be somebody else's.
 constexpr double answer_timeout_s = 5;
 
-std::span<const std::byte> bytes_of(const std::vector<Notice>& notices) {
-  return std::as_bytes(std::span(notices));
-}
-
 // The folder: each worker writes a file, and reads those of the others.
 
 fs::path file_of(const fs::path& folder, int rank) {
@@ -145,14 +141,11 @@ std::vector<Notice> receive_all(const Places& places, const GroupOptions& group,
     make_blocking(socket);
     set_timeouts(socket, timeout_s);
     Notice& into = out[static_cast<std::size_t>(rank)];
-    if (::recv(socket.get(), &into, sizeof into, MSG_WAITALL) != ssize_t{sizeof into})
-      throw SystemError(fmt::format("receive the notice of rank {}", rank), errno);
+    receive_bytes(socket, std::as_writable_bytes(std::span(&into, 1)),
+                  fmt::format("receive the notice of rank {}", rank));
   }
-  const auto all = bytes_of(out);
-  for (const auto& [rank, socket] : sockets) {
-    if (::send(socket.get(), all.data(), all.size(), MSG_NOSIGNAL) != std::ssize(all))
-      throw SystemError(fmt::format("send all notices to rank {}", rank), errno);
-  }
+  for (const auto& [rank, socket] : sockets)
+    send_bytes(socket, std::as_bytes(std::span(out)), fmt::format("send all notices to rank {}", rank));
   return out;
 }
 

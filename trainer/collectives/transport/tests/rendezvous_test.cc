@@ -13,9 +13,11 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "common/support/exception.hh"
+#include "common/support/tests/stoppable_child.hh"
 #include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/transport/peer_sockets.hh"
 
@@ -169,6 +171,69 @@ TEST_F(Rendezvous, GoesOnWhateverStrangersDo) {
   others.clear();
   first.join();
   EXPECT_FALSE(failure);
+}
+
+// Connects as rank 1 of two to rank 0's rendezvous, up to its notice.
+OutgoingPeer second_of_two(std::uint16_t port, const RunToken& secret, const PeerListener& own) {
+  PeerListener::Notice place = own.notice();
+  sockaddr_in address{};
+  std::memcpy(&address, &place.address, sizeof address);
+  address.sin_port = htons(port);
+  std::memcpy(&place.address, &address, sizeof address);
+  connected_stranger(port);  // returns once rank 0 listens
+  OutgoingPeer out(place, nullptr, PeerProof(secret, PeerChallenge{}), 1, 30, "join");
+  out.expect_answer();
+  return out;
+}
+
+TEST_F(Rendezvous, SurvivesAStop) {
+  const RunToken secret = random_run_token();
+  const std::uint16_t port = free_port();
+  GroupOptions first = group(0, {at(port)});
+  first.world_size = 2;
+  const PeerListener own({.address = "127.0.0.1"});
+  StoppableChild child([&] { meet(first, secret, own.notice(), 30); });
+  OutgoingPeer second = second_of_two(port, secret, own);
+  ASSERT_TRUE(child.wait_for_call(SYS_recvfrom));
+  ASSERT_TRUE(child.stop_and_continue());
+  second.send(std::as_bytes(std::span(&own.notice(), 1)));
+  EXPECT_TRUE(child.succeeds());
+}
+
+TEST_F(Rendezvous, AWorkerThatLeavesInTheMiddleIsNamed) {
+  const RunToken secret = random_run_token();
+  const std::uint16_t port = free_port();
+  GroupOptions first = group(0, {at(port)});
+  first.world_size = 2;
+  const PeerListener own({.address = "127.0.0.1"});
+  std::jthread leaver(
+      [&] { second_of_two(port, secret, own).send(std::as_bytes(std::span(&own.notice(), 1)).first(10)); });
+  EXPECT_THAT([&] { meet(first, secret, own.notice(), 30); },
+              ThrowsMessage<Error>("receive the notice of rank 1: it has closed the connection"));
+}
+
+// A queue of connections that is full makes the next one wait.
+TEST(OutgoingPeers, ConnectAlthoughTheyAreStopped) {
+  const FileDescriptor listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  PeerListener::Notice place;
+  place.address_bytes = sizeof(sockaddr_in);
+  sockaddr_in address{
+      .sin_family = AF_INET, .sin_port = 0, .sin_addr = {htonl(INADDR_LOOPBACK)}, .sin_zero = {}};
+  std::memcpy(&place.address, &address, sizeof address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&place.address);
+  ASSERT_EQ(::bind(listener.get(), generic, place.address_bytes), 0);
+  ASSERT_EQ(::listen(listener.get(), 0), 0);
+  ASSERT_EQ(::getsockname(listener.get(), generic, &place.address_bytes), 0);
+  std::memcpy(&address, &place.address, sizeof address);
+  const FileDescriptor queued = connected_stranger(ntohs(address.sin_port));
+  StoppableChild child(
+      [&] { OutgoingPeer(place, nullptr, PeerProof(random_run_token(), {}), 1, 30, "connect"); });
+  ASSERT_TRUE(child.wait_for_call(SYS_connect));
+  ASSERT_TRUE(child.stop_and_continue());
+  ASSERT_TRUE(child.wait_for_call(SYS_connect));
+  const FileDescriptor first(::accept(listener.get(), nullptr, nullptr));
+  const FileDescriptor second(::accept(listener.get(), nullptr, nullptr));
+  EXPECT_TRUE(child.succeeds());
 }
 
 TEST_F(Rendezvous, NamesThoseThatDoNotCome) {
