@@ -50,7 +50,7 @@ set(THINPIPE_CORE_TESTS
   collectives/tests/ring_formula_test.cc collectives/tests/sparse_block_test.cc
   collectives/transport/tests/keyed_hash_test.cc collectives/transport/tests/network_interface_test.cc collectives/transport/tests/pair_order_test.cc
   collectives/transport/tests/pair_speed_test.cc collectives/transport/tests/peer_listener_test.cc
-  collectives/transport/tests/rendezvous_test.cc collectives/transport/tests/sigpipe_block_test.cc
+  collectives/transport/tests/rendezvous_test.cc collectives/transport/tests/sigpipe_block_test.cc collectives/transport/tests/time_limits_test.cc
   datasets/tests/cifar_format_test.cc datasets/tests/epoch_permutation_test.cc datasets/tests/idx_format_test.cc
   datasets/images/tests/folder_scan_test.cc datasets/images/tests/image_cache_test.cc
   datasets/images/tests/image_file_test.cc datasets/images/tests/resize_test.cc

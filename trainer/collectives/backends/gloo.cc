@@ -34,6 +34,7 @@
 #include "trainer/collectives/transport/peer_sockets.hh"
 #include "trainer/collectives/transport/rendezvous.hh"
 #include "trainer/collectives/transport/sigpipe_block.hh"
+#include "trainer/collectives/transport/time_limits.hh"
 
 namespace thinpipe::trainer {
 
@@ -97,7 +98,8 @@ void GlooCollective::connect(const GlooOptions& options, const GroupOptions& gro
   }
   context_ = gloo_context_over(
       rank_, world_size_, connect_sockets(listener, secret, notices, rank_, others, options.timeout_s),
-      std::chrono::ceil<std::chrono::milliseconds>(std::chrono::duration<double>(options.timeout_s)));
+      std::chrono::ceil<std::chrono::milliseconds>(
+          std::chrono::duration<double>(std::min(options.timeout_s, max_time_limit_s))));
   // A worker that fails right after it has connected must not look as if it could not be reached.
   gloo::BarrierOptions everyone_connected(context_);
   everyone_connected.setTag(next_tag_++);

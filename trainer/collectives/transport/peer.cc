@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cmath>
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,6 +12,7 @@
 #include <sys/socket.h>
 
 #include "common/support/exception.hh"
+#include "trainer/collectives/transport/time_limits.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -89,9 +89,8 @@ void PeerWait::sleep() {
   }
   const double left_s = timeout_s_ - std::chrono::duration<double>(now - passed_at_).count();
   if (left_s <= 0) give_up();
-  const int ready = poll(awaited_.data(), awaited_.size(), static_cast<int>(std::ceil(left_s * 1000)));
+  const int ready = poll(awaited_.data(), awaited_.size(), poll_milliseconds(left_s));
   if (ready < 0 && errno != EINTR) throw SystemError("wait for peers", errno);
-  if (ready == 0) give_up();
   ++wake_ups.all;
   ready_.swap(awaited_);
   awaited_.clear();

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cmath>
 #include <list>
 
 #include <fcntl.h>
@@ -17,6 +16,7 @@
 #include "common/support/exception.hh"
 #include "trainer/base/stopwatch.hh"
 #include "trainer/collectives/transport/local_address.hh"
+#include "trainer/collectives/transport/time_limits.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -66,8 +66,7 @@ class Reception {
     std::vector<pollfd> awaited = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
     for (const Unproved& each : unproved_)
       awaited.push_back({.fd = each.socket.get(), .events = POLLIN, .revents = 0});
-    const int milliseconds = static_cast<int>(std::ceil(std::max(seconds, 0.0) * 1000));
-    if (poll(awaited.data(), awaited.size(), milliseconds) < 0 && errno != EINTR)
+    if (poll(awaited.data(), awaited.size(), poll_milliseconds(seconds)) < 0 && errno != EINTR)
       throw SystemError("wait for workers to connect", errno);
   }
 

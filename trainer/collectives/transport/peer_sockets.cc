@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/collectives/transport/peer_sockets.hh"
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <functional>
@@ -15,6 +16,7 @@
 
 #include "common/support/exception.hh"
 #include "trainer/base/stopwatch.hh"
+#include "trainer/collectives/transport/time_limits.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -62,6 +64,7 @@ FileDescriptor answered(OutgoingPeer& peer, const std::function<OutgoingPeer()>&
 }  // namespace
 
 void set_timeouts(const FileDescriptor& socket, double timeout_s) {
+  timeout_s = std::min(timeout_s, max_time_limit_s);
   const auto whole_s = static_cast<time_t>(timeout_s);
   const timeval timeout{
       .tv_sec = whole_s,
