@@ -117,7 +117,7 @@ LinkHistories read_link_histories(const fs::path& results, const Report& report)
     }
     try {
       if (Json history = link_history(folder); !history.is_null()) out.of_runs.emplace(i, std::move(history));
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       print_stderr("left out of the page: {}\n", error.what());
     }
   }

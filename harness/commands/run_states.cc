@@ -46,7 +46,7 @@ void read_record(const fs::path& file, RunState& run) {
     run.label = record->label;
     run.state = record->status;
     if (record->error) run.about = record->error->message;
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     run.state = "unreadable";
     run.about = error.what();
   }

@@ -207,6 +207,15 @@ class ReportPageTest(unittest.TestCase):
         self.assertIn("left out of the page: ", ended.stderr)
         self.assertIn("links.jsonl", ended.stderr)
 
+    def test_a_series_that_cannot_be_read_is_left_out_of_the_page_and_named(self) -> None:
+        results = self.records(reference_record("dense"))
+        (results / f"{0:016x}" / "links.jsonl").mkdir()
+        page = self.folder / "page.html"
+        ended = subprocess.run([PROGRAM, "report", results, "--html", page], capture_output=True, text=True, check=False)
+        self.assertEqual(ended.returncode, 0, ended.stderr)
+        self.assertIn("left out of the page: ", ended.stderr)
+        self.assertIn("links.jsonl", ended.stderr)
+
     def test_the_address_says_what_is_shown(self) -> None:
         page = self.page(RECORDS / "quickstart")
         dom = self.open(page, "#y=test_loss&x=sent&log=0&hide=dense&hide=fp16")

@@ -83,6 +83,11 @@ TEST_F(StatusCommand, ADamagedRecordIsShownAsSuch) {
   EXPECT_THAT(status(), HasSubstr("1 run: 1 unreadable\n"));
 }
 
+TEST_F(StatusCommand, ARecordThatCannotBeReadIsShownAsSuch) {
+  std::filesystem::create_directories(std::filesystem::path(program_.results()) / "1" / "run.json");
+  EXPECT_EQ(status().substr(0, status().find('\n') + 1), "1 run: 1 unreadable\n");
+}
+
 TEST(RunCommandArguments, ASecondExperimentIsOneTooMany) {
   const Program program;
   const auto ended = program.run({"run", program.experiment(loopback), "other.json"});
