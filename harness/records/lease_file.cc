@@ -145,23 +145,13 @@ class Candidate {
   FileDescriptor file_;
 };
 
-Milliseconds system_time() {
-  return std::chrono::duration_cast<Milliseconds>(std::chrono::system_clock::now().time_since_epoch());
-}
-
-using Clock = Milliseconds (*)();
-
-Clock& local_clock() {
-  static Clock clock = system_time;
-  return clock;
-}
-
 // Returns the time of the file system that the lock is on; the local one if this process can create no file there.
-Milliseconds time_beside(const fs::path& path) {
+Milliseconds time_beside(const fs::path& path, Milliseconds local_clock_ahead) {
   try {
     return Candidate(path).now();
   } catch (const SystemError&) {
-    return local_clock()();
+    const auto now = std::chrono::system_clock::now().time_since_epoch();
+    return std::chrono::duration_cast<Milliseconds>(now) + local_clock_ahead;
   }
 }
 
@@ -206,10 +196,6 @@ std::jthread start_heart(int file, Milliseconds period) {
 
 }  // namespace
 
-void use_local_clock(Clock clock) {
-  local_clock() = clock == nullptr ? system_time : clock;
-}
-
 std::unique_ptr<LeaseFile> LeaseFile::try_hold(const fs::path& path, std::string_view text,
                                                const Times& times) {
   Candidate candidate(path);
@@ -224,7 +210,7 @@ std::unique_ptr<LeaseFile> LeaseFile::try_hold(const fs::path& path, std::string
 
 bool LeaseFile::is_held(const fs::path& path, const Times& times) {
   const auto found = look_at(path);
-  return found && !is_stale(*found, time_beside(path), times);
+  return found && !is_stale(*found, time_beside(path, times.local_clock_ahead), times);
 }
 
 LeaseFile::LeaseFile(fs::path path, FileDescriptor file, const Times& times)

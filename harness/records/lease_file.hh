@@ -22,6 +22,7 @@ class LeaseFile {
   struct Times {
     std::chrono::milliseconds beat{5000};
     std::chrono::milliseconds stale_after{30'000};
+    std::chrono::milliseconds local_clock_ahead{0};  // of the real one: for tests
   };
 
   // Returns the lock, or nullptr if another process holds it. Throws SystemError naming the path if the file cannot be created.
@@ -49,8 +50,5 @@ class LeaseFile {
   FileDescriptor file_;
   std::jthread heart_;
 };
-
-// Replaces the local clock, for tests; nullptr: the system's.
-void use_local_clock(std::chrono::milliseconds (*clock)());
 
 }  // namespace thinpipe

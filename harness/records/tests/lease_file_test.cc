@@ -102,34 +102,25 @@ TEST_F(LeaseFiles, OfAnotherMachineAreHeldWhileTheyAreYoung) {
 }
 
 // Clocks of machines that share a folder may differ.
-class LeaseFilesWithAWrongClock : public LeaseFiles {
- protected:
-  LeaseFilesWithAWrongClock() {
-    use_local_clock([] {
-      const auto now = std::chrono::system_clock::now() + std::chrono::hours(1);
-      return std::chrono::duration_cast<milliseconds>(now.time_since_epoch());
-    });
-  }
-  ~LeaseFilesWithAWrongClock() override { use_local_clock(nullptr); }
-};
+constexpr LeaseFile::Times wrong_clock{.local_clock_ahead = std::chrono::hours(1)};
 
-TEST_F(LeaseFilesWithAWrongClock, TheFileSystemsCounts) {
+TEST_F(LeaseFiles, AgeByTheFileSystemsClock) {
   leave_lock(std::chrono::seconds(5));
-  EXPECT_TRUE(LeaseFile::is_held(path()));
+  EXPECT_TRUE(LeaseFile::is_held(path(), wrong_clock));
   EXPECT_THAT(names(), testing::ElementsAre(".lock"));
   leave_lock(std::chrono::seconds(60));
-  EXPECT_FALSE(LeaseFile::is_held(path()));
+  EXPECT_FALSE(LeaseFile::is_held(path(), wrong_clock));
 }
 
 // A name as long as a file system takes leaves no room for that of a further file, which a user without the right to create
 // one lacks as well.
-TEST_F(LeaseFilesWithAWrongClock, CountsOnlyIfNoFileCanBeCreated) {
+TEST_F(LeaseFiles, AgeByTheLocalClockIfNoFileCanBeCreated) {
   const fs::path longest = path().parent_path() / std::string(NAME_MAX, 'x');
   leave_lock(std::chrono::seconds(5));
   fs::rename(path(), longest);
-  EXPECT_FALSE(LeaseFile::is_held(longest));
+  EXPECT_FALSE(LeaseFile::is_held(longest, wrong_clock));
   fs::last_write_time(longest, fs::file_time_type::clock::now() + std::chrono::hours(1));
-  EXPECT_TRUE(LeaseFile::is_held(longest));
+  EXPECT_TRUE(LeaseFile::is_held(longest, wrong_clock));
 }
 
 // Lets no file grow, as on a full disk.
