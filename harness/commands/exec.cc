@@ -11,8 +11,8 @@
 #include <fmt/format.h>
 
 #include "common/support/atomic_file.hh"
+#include "common/support/json_object.hh"
 #include "common/support/standard_streams.hh"
-#include "common/support/units.hh"
 #include "harness/commands/command.hh"
 #include "harness/commands/exec_report.hh"
 #include "harness/commands/options/command_words.hh"
@@ -42,14 +42,10 @@ double now_s() {
 }
 
 double read_grace(const std::string& text) {
-  const Place place{"--grace " + text, ""};
+  constexpr double max_grace_s = 365.0 * 24 * 3600;  // sums with the clock stay far from its end
   double grace_s = 0;
-  try {
-    grace_s = parse_quantity(Quantity::duration, text);
-  } catch (const Error& error) {
-    throw InputError(place, error.what());
-  }
-  if (grace_s < 0) throw InputError(place, "must not be negative");
+  read_value(text, {"--grace " + text, ""},
+             {.quantity = Quantity::duration, .at_least = 0, .at_most = max_grace_s}, grace_s);
   return grace_s;
 }
 

@@ -258,7 +258,8 @@ TEST_F(ExecCommand, WrongInputIsAnsweredBeforeAnythingStarts) {
       {{"pair", "--json", "no/such/folder.json", "--", "true"}, "does not exist; create it first"},
       {{"pair", "--json", "/dev/stdout", "--", "true"}, "is not a plain file"},
       {{"pair", "--grace", "30", "--", "true"}, "--grace 30"},
-      {{"pair", "--grace=-1 s", "--", "true"}, "must not be negative"},
+      {{"pair", "--grace=-1 s", "--", "true"}, "must be at least 0 s"},
+      {{"pair", "--grace", "1e10 s", "--", "true"}, "at most 8760 h"},
       {{}, "topology is required"}};
   for (const WrongExec& wrong : cases) {
     std::vector<std::string> arguments = {"exec"};
