@@ -27,7 +27,7 @@ def blocks(page: str) -> dict[str, str]:
     """Returns the code blocks by file name. The experiment is the only block of JSON."""
     named = {name: text for name, text in re.findall(r"^```python (\S+)\n(.*?)^```", page, re.MULTILINE | re.DOTALL)}
     (experiment,) = re.findall(r"^```json\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    return named | {json.loads(experiment)["name"] + ".json": experiment}
+    return named | {"my.json": experiment}
 
 
 def run(*words: str | Path, **more) -> str:

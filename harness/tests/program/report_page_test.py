@@ -107,7 +107,7 @@ def styles_in_figures(results: Path) -> dict[str, Any]:
     """Returns the styles that plotting/ gives to the curves of these results, by their label."""
     program = (
         "import json, sys; sys.path.insert(0, sys.argv[1]); from shared.comparison import compare; from shared.load import load; "
-        "from report import Question; compared = compare(load(sys.argv[2], Question(thinpipe=sys.argv[3]))); "
+        "from shared.report import Question; compared = compare(load(sys.argv[2], Question(thinpipe=sys.argv[3]))); "
         "print(json.dumps({label: vars(style) for label, style in compared.styles.items()}))"
     )
     plotting = RECORDS.parents[2] / "plotting"
