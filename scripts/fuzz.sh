@@ -43,6 +43,20 @@ cmake -S . -B build/fuzz -G Ninja -DTHINPIPE_FUZZ=ON -DTHINPIPE_UNITY=ON -DCMAKE
 cmake --build build/fuzz --target "${targets[@]/#/fuzz_}"
 
 cd build/fuzz/fuzz
+
+slow_cpu_s=5
+# libFuzzer goes by the clock, by which any input may be slow while other programs have the cores.
+drop_inputs_that_only_seemed_slow() {
+  local input cpu_s TIMEFORMAT=%U
+  for input in "finds/$1"/slow-unit-*; do
+    [ -e "$input" ] || continue
+    cpu_s=$({ time "./$1" "$input" >/dev/null 2>&1; } 2>&1) || continue
+    if [ "${cpu_s%.*}" -lt "$slow_cpu_s" ]; then
+      echo "fuzz: $1: an input took long, but alone it takes $cpu_s s of CPU time"
+      rm "$input"
+    fi
+  done
+}
 export ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1
 fuzz() {
   local target=$1 ended=well executions finds limit corpus
@@ -58,6 +72,7 @@ fuzz() {
   "./$target" "${limit[@]}" -timeout=20 -rss_limit_mb=2048 -malloc_limit_mb=512 -print_final_stats=1 \
     -verbosity=0 -artifact_prefix="finds/$target/" "$corpus" "seeds/$target" >"$target.log" 2>&1 || ended=badly
   if [ "$what" = runs ]; then rm -r "$corpus"; fi
+  drop_inputs_that_only_seemed_slow "$target"
   executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$target.log")
   finds=$(find "finds/$target" -type f | wc -l)
   printf '%-12s %10s executions, %d finds\n' "$target" "${executions:-?}" "$finds"
