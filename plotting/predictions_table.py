@@ -18,7 +18,7 @@ from shared.report import InputError, Question
 
 MARKERS = ("<!-- predictions: begin -->", "<!-- predictions: end -->")
 ABOUT = (
-    "Each row compares times to the target, as ratios to those of the live runs of the same training runs. plan: the iteration "
+    "Each row compares times to the target, as ratios to those of the corresponding live runs. plan: the iteration "
     "time in the live runs' records, with the iterations that they needed; it joins the plan's lower bound on the exchange "
     "and rank 0's own time for compute, encoding and decoding, measured in that run."
 )
@@ -67,7 +67,7 @@ PREDICTIONS = (
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = records_parser(
         "predictions_table",
-        "Compare the predictions of plan, simulate and replay with live runs of the same training runs.",
+        "Compare the predictions of plan, simulate and replay with the corresponding live runs.",
         "  thinpipe run experiments/replay-against-live.json\n"
         "  python3 plotting/predictions_table.py results/replay-against-live",
         MARKERS,
