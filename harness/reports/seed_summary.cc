@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "common/support/parallel.hh"
 #include "harness/reports/bootstrap.hh"
@@ -121,6 +122,19 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   return out;
 }
 
+constexpr std::string_view label_separator = ", ";
+
+std::vector<std::string> parts_of(std::string_view label) {
+  std::vector<std::string> parts;
+  for (std::size_t end = label.find(label_separator); end != std::string_view::npos;
+       end = label.find(label_separator)) {
+    parts.emplace_back(label.substr(0, end));
+    label.remove_prefix(end + label_separator.size());
+  }
+  parts.emplace_back(label);
+  return parts;
+}
+
 }  // namespace
 
 std::string label_without_seed(const Json& row) {
@@ -131,17 +145,10 @@ std::string label_without_seed(const Json& row) {
   if (label == seed) return "base";
   // A label joins those of the axes, in their order. Only a whole part can be the seed; of several, a repeated
   // experiment's seed is the last.
-  constexpr std::string_view comma = ", ";
-  for (std::size_t at = label.rfind(seed); at != std::string::npos;
-       at = at == 0 ? at - 1 : label.rfind(seed, at - 1)) {
-    const std::size_t end = at + seed.size();
-    const bool begins = at == 0 || std::string_view(label).substr(0, at).ends_with(comma);
-    const bool ends = end == label.size() || std::string_view(label).substr(end).starts_with(comma);
-    if (!begins || !ends) continue;
-    return at == 0 ? label.erase(0, end + comma.size())
-                   : label.erase(at - comma.size(), seed.size() + comma.size());
-  }
-  return label;
+  std::vector<std::string> parts = parts_of(label);
+  if (const auto found = std::find(parts.rbegin(), parts.rend(), seed); found != parts.rend())
+    parts.erase(std::next(found).base());
+  return fmt::format("{}", fmt::join(parts, label_separator));
 }
 
 Json summarise(const std::vector<double>& values) {

@@ -68,7 +68,7 @@ Connection Listener::connect(const Host& from) {
   const std::string attempt = fmt::format("connect {} to {}", from.name, host_.name);
   Connection connection;
   connection.client = open_socket(from);
-  // Repeated, Linux's connect() goes on waiting for the same connection.
+  // Called again, Linux's connect() waits for the same connection.
   system_call(attempt, uninterrupted([&] {
                 return ::connect(connection.client.get(), generic(address_), sizeof address_);
               }));

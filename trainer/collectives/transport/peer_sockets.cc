@@ -38,7 +38,7 @@ FileDescriptor connected(const Notice& to, const Notice* from, double timeout_s,
       throw SystemError(attempt, errno);
   }
   int result = 0;
-  do {  // after an interruption, Linux's connect() goes on waiting for the same connection
+  do {  // called again after an interruption, Linux's connect() waits for the same connection
     result = ::connect(out.get(), reinterpret_cast<const sockaddr*>(&to.address), to.address_bytes);
   } while (result != 0 && errno == EINTR);
   if (result != 0) throw SystemError(attempt, errno);

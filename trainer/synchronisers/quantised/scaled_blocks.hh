@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Vectors divided into blocks of equally many entries, the last of which may be shorter, with a scale for each. A message
-// about such a vector begins with the scales, float32, and goes on with codes.
+// about such a vector has the scales, float32, and then codes.
 #pragma once
 
 #include <algorithm>
