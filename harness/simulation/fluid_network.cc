@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "netem/topology/link_shape.hh"
 #include "netem/topology/shortest_paths.hh"
 
 namespace thinpipe {
@@ -31,16 +32,22 @@ FluidNetwork::FluidNetwork(const netem::Topology& topology)
     for (std::size_t to = 0; to < hosts_; ++to) {
       Pair& pair = pairs_[from * hosts_ + to];
       std::vector<std::size_t> own;
+      double frames_wait_s = 0;
       for (const netem::DirectedLink& directed_link : shortest_paths.path(from, to)) {
         const netem::Direction& direction = direction_of(topology, directed_link);
-        pair.latency_s += direction.impairments.delay_s;
+        pair.delay_s += direction.impairments.delay_s;
         if (!direction.rate_bit_per_s) continue;
-        pair.latency_s += 8 * direction.frame.bytes() / *direction.rate_bit_per_s;
+        frames_wait_s += 8 * direction.frame.bytes() / *direction.rate_bit_per_s;
         const auto [cap, is_new] =
-            caps.try_emplace({directed_link.link, directed_link.forward}, capacities_.size());
-        if (is_new) capacities_.push_back(*direction.rate_bit_per_s / 8 * direction.frame.goodput_of_cap());
+            caps.try_emplace({directed_link.link, directed_link.forward}, caps_.size());
+        if (is_new) {
+          const double goodput = direction.frame.goodput_of_cap();
+          caps_.push_back({.bytes_per_s = *direction.rate_bit_per_s / 8 * goodput,
+                           .burst_bytes = netem::link_shape_of(direction).burst_bytes * goodput});
+        }
         own.push_back(cap->second);
       }
+      pair.latency_s = pair.delay_s + frames_wait_s;
       std::ranges::sort(own);
       const auto [entry, is_new] = class_of.try_emplace(own, classes_.size());
       if (is_new) classes_.push_back({.caps = std::move(own)});
@@ -49,10 +56,14 @@ FluidNetwork::FluidNetwork(const netem::Topology& topology)
   }
 }
 
-void FluidNetwork::start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id) {
+double FluidNetwork::start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id) {
   Class& own = classes_[pair(from, to).message_class];
-  own.messages.push({own.level + payload_bytes, id});
+  double at_once_bytes = payload_bytes;
+  for (const std::size_t cap : own.caps) at_once_bytes = std::min(at_once_bytes, caps_[cap].credit_bytes);
+  for (const std::size_t cap : own.caps) caps_[cap].credit_bytes -= at_once_bytes;
+  own.messages.push({own.level + payload_bytes - at_once_bytes, id});
   is_shared_ = false;
+  return at_once_bytes < payload_bytes ? pair(from, to).latency_s : pair(from, to).delay_s;
 }
 
 double FluidNetwork::next_completion_s() {
@@ -68,6 +79,8 @@ double FluidNetwork::next_completion_s() {
 
 std::vector<std::size_t> FluidNetwork::advance(double time_s) {
   if (!is_shared_) share();
+  for (Cap& cap : caps_)
+    cap.credit_bytes = std::min(cap.burst_bytes, cap.credit_bytes + time_s * cap.unused_bytes_per_s);
   std::vector<std::size_t> sent;
   for (Class& each : classes_) {
     if (each.messages.empty()) continue;
@@ -87,8 +100,8 @@ std::vector<std::size_t> FluidNetwork::advance(double time_s) {
 // next one does.
 void FluidNetwork::share() {
   is_shared_ = true;
-  std::vector<double> left = capacities_;
-  std::vector<double> messages(capacities_.size());
+  for (Cap& cap : caps_) cap.unused_bytes_per_s = cap.bytes_per_s;
+  std::vector<double> messages(caps_.size());
   std::vector<Class*> open;
   for (Class& each : classes_) {
     if (each.messages.empty() || each.caps.empty()) continue;
@@ -98,9 +111,9 @@ void FluidNetwork::share() {
   while (!open.empty()) {
     std::size_t tightest = 0;
     double least = infinity;
-    for (std::size_t cap = 0; cap < left.size(); ++cap) {
-      if (messages[cap] > 0 && left[cap] / messages[cap] < least) {
-        least = left[cap] / messages[cap];
+    for (std::size_t cap = 0; cap < caps_.size(); ++cap) {
+      if (messages[cap] > 0 && caps_[cap].unused_bytes_per_s / messages[cap] < least) {
+        least = caps_[cap].unused_bytes_per_s / messages[cap];
         tightest = cap;
       }
     }
@@ -109,7 +122,7 @@ void FluidNetwork::share() {
       each->rate = least;
       const auto count = static_cast<double>(each->messages.size());
       for (const std::size_t cap : each->caps) {
-        left[cap] -= least * count;
+        caps_[cap].unused_bytes_per_s = std::max(0.0, caps_[cap].unused_bytes_per_s - least * count);
         messages[cap] -= count;
       }
       return true;

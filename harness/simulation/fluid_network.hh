@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network as pipes in which messages flow like a fluid. Messages in flight share each capped direction of a
-// link max-min fairly. Nothing else takes time except the links' delays and one frame's wait at each cap.
+// link max-min fairly, and what a cap's burst still holds passes at once. Nothing else takes time except the links'
+// delays and, for a message that exceeds the bursts, one frame's wait at each cap.
 // Pure.
 //
 // Messages whose paths cross the same caps form a class and have the same rate, so that the time to find the
@@ -25,7 +26,8 @@ class FluidNetwork {
   // Over a loopback topology, every message arrives at once.
   explicit FluidNetwork(const netem::Topology& topology);
 
-  // Returns the time of an empty message between two hosts, given by their indices.
+  // Returns how long a message between two hosts, given by their indices, takes beyond its sending: the links' delays
+  // and one frame's wait at each cap.
   double latency_s(std::size_t from, std::size_t to) const { return pair(from, to).latency_s; }
 
   // Returns whether the path between two hosts crosses a cap.
@@ -33,8 +35,9 @@ class FluidNetwork {
     return !classes_[pair(from, to).message_class].caps.empty();
   }
 
-  // Starts a message; the caller chooses `id`.
-  void start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id);
+  // Starts a message; the caller chooses `id`. Returns what it takes beyond its sending, which is the delays alone if
+  // the bursts carry all of it.
+  double start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id);
 
   // Returns the time until the next message has been sent; infinity if none is in flight.
   double next_completion_s();
@@ -58,14 +61,22 @@ class FluidNetwork {
   };
   struct Pair {
     std::size_t message_class = 0;
-    double latency_s = 0;
+    double delay_s = 0;    // of the links
+    double latency_s = 0;  // with the frames' waits
+  };
+  // One direction of a link, in payload bytes.
+  struct Cap {
+    double bytes_per_s = 0;
+    double burst_bytes = 0;
+    double credit_bytes = burst_bytes;        // what may pass at once now
+    double unused_bytes_per_s = bytes_per_s;  // by the messages in flight
   };
 
   const Pair& pair(std::size_t from, std::size_t to) const { return pairs_[from * hosts_ + to]; }
   void share();
 
   std::size_t hosts_;
-  std::vector<double> capacities_;  // of each cap, in payload bytes per second
+  std::vector<Cap> caps_;
   std::vector<Class> classes_;
   std::vector<Pair> pairs_;  // by sender, then by receiver
   bool is_shared_ = true;    // whether rates are up to date

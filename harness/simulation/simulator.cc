@@ -53,7 +53,8 @@ struct Worker {
 // A message that is in flight, or whose CPU time is not over.
 struct Departure {
   std::deque<Message> queue = {};
-  int left = 0;  // of the transfer and the work at both ends, for the first message
+  int left = 0;          // of the transfer and the work at both ends, for the first message
+  double latency_s = 0;  // of the first message, after these
 };
 
 double step_s(const ComputeTimes& times) {
@@ -324,7 +325,7 @@ class Iteration {
     const std::size_t id = message.from * workers_.size() + message.to;
     Departure& departure = departures_.at(id);
     departure.left = 1;
-    network_.start(message.from, message.to, message.bytes, id);
+    departure.latency_s = network_.start(message.from, message.to, message.bytes, id);
     if (!cores_) return;
     const double core_s = machine_->model.costs.core_s(1.0 / message.pieces, message.bytes,
                                                        network_.is_capped(message.from, message.to));
@@ -341,8 +342,8 @@ class Iteration {
     if (--departure.left > 0) return;
     const Message message = departure.queue.front();
     departure.queue.pop_front();
+    set_timer(now_s_ + departure.latency_s, [this, message] { arrive(message); });
     if (!departure.queue.empty()) set_out(departure.queue.front());
-    set_timer(now_s_ + network_.latency_s(message.from, message.to), [this, message] { arrive(message); });
   }
 
   void arrive(const Message& message) {

@@ -18,12 +18,13 @@ constexpr double rate_bit_per_s = 100e6;
 constexpr double bytes_per_s = rate_bit_per_s / 8 * netem::goodput_of_cap;
 constexpr double frame_s = 8 * netem::full_frame_bytes / rate_bit_per_s;
 
-netem::Link capped(const std::string& a, const std::string& b, double rate = rate_bit_per_s) {
-  return {.a = a, .b = b, .forward = {.rate_bit_per_s = rate}, .backward = {.rate_bit_per_s = rate}};
+netem::Link capped(const std::string& a, const std::string& b, double rate, double burst_bytes) {
+  const netem::Direction direction = {.rate_bit_per_s = rate, .burst_bytes = burst_bytes};
+  return {.a = a, .b = b, .forward = direction, .backward = direction};
 }
 
 // Two hosts on the left, one in the middle, two on the right; both links between switches are capped.
-netem::Topology row_of_switches(double right_rate = rate_bit_per_s) {
+netem::Topology row_of_switches(double right_rate = rate_bit_per_s, double burst_bytes = 0) {
   return {.name = "row",
           .switches = {"left", "middle", "right"},
           .hosts = {"a", "b", "c", "d", "e"},
@@ -32,8 +33,8 @@ netem::Topology row_of_switches(double right_rate = rate_bit_per_s) {
                     {.a = "c", .b = "middle"},
                     {.a = "d", .b = "right"},
                     {.a = "e", .b = "right"},
-                    capped("left", "middle"),
-                    capped("middle", "right", right_rate)}};
+                    capped("left", "middle", rate_bit_per_s, burst_bytes),
+                    capped("middle", "right", right_rate, burst_bytes)}};
 }
 
 TEST(FluidNetwork, AMessageTakesItsBytesAtTheCapsGoodput) {
@@ -52,6 +53,42 @@ TEST(FluidNetwork, WhatNoCapHoldsUpIsThereAtOnce) {
   EXPECT_EQ(network.next_completion_s(), 0);
   EXPECT_THAT(network.advance(0), ElementsAre(3));
   EXPECT_EQ(network.latency_s(0, 1), 0);
+}
+
+// Both messages take from the credit of the cap that they share, and the second one finds the rest.
+TEST(FluidNetwork, WhatTheBurstHoldsPassesAtOnce) {
+  constexpr double burst_bytes = 4000 * netem::goodput_of_cap;  // of payload
+  FluidNetwork network(row_of_switches(rate_bit_per_s, 4000));
+  EXPECT_EQ(network.start(0, 2, 1000, 1), 0);
+  EXPECT_EQ(network.next_completion_s(), 0);
+  EXPECT_THAT(network.advance(0), ElementsAre(1));
+  EXPECT_DOUBLE_EQ(network.start(0, 4, burst_bytes, 2), 2 * frame_s);
+  EXPECT_NEAR(network.next_completion_s(), 1000 / bytes_per_s, 1e-12);
+  EXPECT_THAT(network.advance(network.next_completion_s()), ElementsAre(2));
+  EXPECT_EQ(network.start(2, 4, 1000, 3), 0);  // the second message left that much at the other cap
+}
+
+TEST(FluidNetwork, CreditComesBackWhileACapIsUnused) {
+  constexpr double burst_bytes = 4000 * netem::goodput_of_cap;
+  FluidNetwork network(row_of_switches(rate_bit_per_s, 4000));
+  network.start(0, 2, 1e6, 1);
+  EXPECT_NEAR(network.next_completion_s(), (1e6 - burst_bytes) / bytes_per_s, 1e-12);
+  network.advance(network.next_completion_s());
+  network.advance(500 / bytes_per_s);
+  EXPECT_EQ(network.start(0, 2, 500, 2), 0);
+  network.advance(0);
+  network.advance(1);
+  network.start(0, 2, 1e6, 3);
+  EXPECT_NEAR(network.next_completion_s(), (1e6 - burst_bytes) / bytes_per_s,
+              1e-12);  // no more than the burst
+}
+
+// A cap that another one holds up keeps what it does not use.
+TEST(FluidNetwork, CreditComesBackWhereMessagesAreSlowerThanTheCap) {
+  FluidNetwork network(row_of_switches(rate_bit_per_s / 2, 4000));
+  network.start(0, 4, 1e6, 1);
+  network.advance(0.02);
+  EXPECT_EQ(network.start(0, 2, 4000 * netem::goodput_of_cap, 2), 0);
 }
 
 TEST(FluidNetwork, AFrameWaitsAtEachCap) {

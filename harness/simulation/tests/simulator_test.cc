@@ -17,6 +17,16 @@ netem::Topology three_switch() {
   return netem::load_topology(bundled_topologies().find("three-switch", {}, {}).string());
 }
 
+// Its messages take what their bytes take at the caps, exactly.
+netem::Topology three_switch_without_bursts() {
+  netem::Topology topology = three_switch();
+  for (netem::Link& link : topology.links) {
+    link.forward.burst_bytes = 0;
+    link.backward.burst_bytes = 0;
+  }
+  return topology;
+}
+
 // Of workers that all make the same call for one bucket; `call_of` says which, by rank.
 CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int rank)>& call_of) {
   CommunicationTrace trace{
@@ -31,7 +41,7 @@ CommunicationTrace trace_of(int workers, const std::function<CollectiveCall(int 
 const ComputeTimes no_compute = {.ready_s = {0}};
 
 SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes& times = no_compute,
-                             const netem::Topology& topology = three_switch(),
+                             const netem::Topology& topology = three_switch_without_bursts(),
                              const CollectiveRouting& routing = {}) {
   return Simulator(topology, trace, times, routing).iterate(schedule_of(trace).classes.at(0).samples.at(0));
 }
@@ -39,7 +49,8 @@ SimulatedIteration simulated(const CommunicationTrace& trace, const ComputeTimes
 double time_along_tree(const std::function<CollectiveCall(int rank)>& call_of, int workers = 8) {
   const std::vector<int> parents =
       netem::reduction_tree_of(three_switch(), static_cast<std::size_t>(workers));
-  return simulated(trace_of(workers, call_of), no_compute, three_switch(), {.reduction_tree = parents})
+  return simulated(trace_of(workers, call_of), no_compute, three_switch_without_bursts(),
+                   {.reduction_tree = parents})
       .iteration_time_s;
 }
 
@@ -77,7 +88,8 @@ TEST(Simulator, LetsAnExchangeOverlapWithTheStepsAfterIt) {
   ASSERT_LT(exchange_s, 0.4);
   const auto overlapping = [&](std::int64_t steps) {
     for (Exchange& exchange : trace.exchanges) exchange.overlap_steps = steps;
-    return Simulator(three_switch(), trace, times).iterate(JointStep{0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U});
+    return Simulator(three_switch_without_bursts(), trace, times)
+        .iterate(JointStep{0U, 1U, 2U, 3U, 4U, 5U, 6U, 7U});
   };
   const SimulatedIteration after = overlapping(0);
   EXPECT_NEAR(after.iteration_time_s, 0.2 + exchange_s, 1e-9);
@@ -150,10 +162,16 @@ TEST(Simulator, ASmallSumTakesHops) {
   EXPECT_LT(time_s, 14 * 2 * frame_s);
 }
 
+TEST(Simulator, ASmallSumFitsIntoTheBursts) {
+  EXPECT_EQ(
+      simulated(trace_of(8, [](int) { return sum_of(16); }), no_compute, three_switch()).iteration_time_s, 0);
+}
+
 TEST(Simulator, SwappingTakesTheLeastHops) {
   const auto time_s = [](std::int64_t elements, bool uses_recursive_doubling) {
     const CommunicationTrace trace = trace_of(8, [elements](int) { return sum_of(elements); });
-    return simulated(trace, no_compute, three_switch(), {.uses_recursive_doubling = uses_recursive_doubling})
+    return simulated(trace, no_compute, three_switch_without_bursts(),
+                     {.uses_recursive_doubling = uses_recursive_doubling})
         .iteration_time_s;
   };
   EXPECT_LT(time_s(16, true), 0.6 * time_s(16, false));
