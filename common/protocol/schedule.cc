@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <set>
 
 #include <fmt/format.h>
 
 namespace thinpipe {
 namespace {
 
-constexpr std::size_t max_samples = 16;
+constexpr std::int64_t max_samples = 16;
 constexpr double alike = 1.25;  // ratio of bytes
 
 // The common properties of a class's steps.
@@ -118,11 +117,32 @@ std::vector<JointRun> with_overlaps(const std::vector<JointRun>& runs, const Com
   return out;
 }
 
-// Returns at most max_samples of all steps, evenly spaced.
-std::vector<JointStep> spread(const std::vector<JointStep>& all) {
-  if (all.size() <= max_samples) return all;
+// Returns 0 to max_samples - 1 in an order whose beginnings are evenly spread: 0, 8, 4, 12, 2 and so on.
+std::vector<std::int64_t> spread_order() {
+  std::vector<std::int64_t> order = {0};
+  while (std::ssize(order) < max_samples) {
+    const std::int64_t distance = max_samples / std::ssize(order) / 2;
+    for (std::size_t i = 0, end = order.size(); i < end; ++i) order.push_back(order[i] + distance);
+  }
+  return order;
+}
+
+// Returns at most max_samples of the steps, evenly spaced, so that each occurs in proportion to its number of steps; or
+// one of them if all are the same.
+std::vector<JointStep> samples_of(const std::vector<JointRun>& runs) {
+  if (std::ranges::all_of(runs, [&](const JointRun& run) { return run.step == runs.front().step; }))
+    return {runs.front().step};
+  std::int64_t steps = 0;
+  for (const JointRun& run : runs) steps += run.steps;
+  const std::int64_t count = std::min(steps, max_samples);
   std::vector<JointStep> out;
-  for (std::size_t i = 0; i < max_samples; ++i) out.push_back(all[i * all.size() / max_samples]);
+  for (const std::int64_t place : spread_order()) {
+    if (place >= count) continue;
+    std::int64_t left = (2 * place + 1) * steps / (2 * count);  // the middle of its share
+    const auto run =
+        std::ranges::find_if(runs, [&left](const JointRun& each) { return (left -= each.steps) < 0; });
+    out.push_back(run->step);
+  }
   return out;
 }
 
@@ -141,8 +161,8 @@ double Schedule::train_time_s(std::int64_t steps, const std::vector<double>& cla
 Schedule schedule_of(const CommunicationTrace& trace) {
   Schedule schedule;
   std::map<Kind, std::size_t> numbers;
-  std::vector<std::vector<JointStep>> members;  // of each class, in the order of training
-  std::vector<std::set<JointStep>> seen;
+  std::vector<std::vector<JointRun>>
+      members;  // of each class, in the order of training; their steps count samples
   for (const JointRun& joint : with_overlaps(joint_runs(trace), trace)) {
     Kind kind = kind_of(joint.step, trace);
     kind.starts = schedule.runs.empty();
@@ -152,17 +172,17 @@ Schedule schedule_of(const CommunicationTrace& trace) {
       schedule.classes.push_back(
           {.steps_per_sample = std::max<std::int64_t>(1, overlap_of(joint.step, trace))});
       members.emplace_back();
-      seen.emplace_back();
     }
-    schedule.classes[number].steps += joint.steps;
-    if (seen[number].insert(joint.step).second) members[number].push_back(joint.step);
+    StepClass& own = schedule.classes[number];
+    own.steps += joint.steps;
+    members[number].push_back({joint.step, joint.steps / own.steps_per_sample});
     if (!schedule.runs.empty() && schedule.runs.back().step_class == number) {
       schedule.runs.back().steps += joint.steps;
     } else {
       schedule.runs.push_back({number, joint.steps});
     }
   }
-  for (std::size_t c = 0; c < members.size(); ++c) schedule.classes[c].samples = spread(members[c]);
+  for (std::size_t c = 0; c < members.size(); ++c) schedule.classes[c].samples = samples_of(members[c]);
   return schedule;
 }
 

@@ -18,8 +18,10 @@ using JointStep = std::vector<std::optional<std::size_t>>;
 // for it.
 struct StepClass {
   std::int64_t steps = 0;
-  std::int64_t steps_per_sample = 1;    // more than 1 only for exchanges that overlap with later steps
-  std::vector<JointStep> samples = {};  // distinct steps that represent the class, spread over the run
+  std::int64_t steps_per_sample = 1;  // more than 1 only for exchanges that overlap with later steps
+  // Represent the class: their mean time is that of its steps. Each occurs among them as often as among the class's
+  // steps, as far as their number permits. The first few are already spread over the run.
+  std::vector<JointStep> samples = {};
 };
 
 struct Schedule {

@@ -5,26 +5,19 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include "common/protocol/sample_mean.hh"
 #include "common/protocol/schedule.hh"
 #include "common/support/log.hh"
 #include "trainer/base/begin_file.hh"
 #include "trainer/base/process.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/replay/replayer.hh"
+#include "trainer/replay/sample_count.hh"
 #include "trainer/training/heartbeat.hh"
 #include "trainer/training/times_report.hh"
 #include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
 namespace {
-
-constexpr std::int64_t min_iterations_of_class = 3;
-constexpr std::int64_t max_iterations_of_class = 192;
-// Half of the mean's 95 % confidence interval, relative to the mean.
-constexpr double wanted_precision_of_class = 0.02;
-// After this time a class of steps gets no iterations beyond the minimum.
-constexpr double max_s_of_class = 60;
 
 // Replays the schedule together with the other workers.
 class Replay {
@@ -57,14 +50,14 @@ class Replay {
   }
 
  private:
-  // Returns the times of a step. Iterations follow each other without a pause, as in training: if a worker is late, the next iteration
-  // takes longer. Rank 0 decides only now and then whether the mean is known well enough. If a first step has
-  // successors, it gets the minimum number of iterations, so that it does not dominate the replay.
+  // Returns the times of a step. Iterations follow each other without a pause, as in training: if a worker is late, the
+  // next iteration takes longer. Rank 0 decides only now and then whether the mean is known well enough. If a first step
+  // has successors, it gets the minimum of samples, so that it does not dominate the replay.
   SampleMean measure(const StepClass& steps, bool starts) {
     SampleMean times;
     const bool is_one_of_many = starts && schedule_.classes.size() > 1;
-    std::int64_t until = std::max(min_iterations_of_class, std::ssize(steps.samples));
-    do {
+    for (std::int64_t until = min_samples_of_class; times.count() < until;
+         until = is_one_of_many ? 0 : agreed_end(times, steps)) {
       while (times.count() < until) {
         const auto next = static_cast<std::size_t>(times.count()) % steps.samples.size();
         double time_s = 0;
@@ -74,8 +67,7 @@ class Replay {
         }
         times.add(time_s / static_cast<double>(steps.steps_per_sample));
       }
-      until = std::min(2 * until, max_iterations_of_class);
-    } while (!is_one_of_many && !is_enough(times));
+    }
     return times;
   }
 
@@ -116,15 +108,12 @@ class Replay {
     }
   }
 
-  // Rank 0's clock decides for all workers.
-  bool is_enough(const SampleMean& times) {
-    const auto half_width_s = times.half_width();
-    const bool known = half_width_s && *half_width_s <= wanted_precision_of_class * times.mean();
-    const bool most = times.count() >= max_iterations_of_class ||
-                      static_cast<double>(times.count()) * times.mean() >= max_s_of_class;
-    const torch::Tensor decision = torch::tensor({known || most ? 1 : 0}, torch::kLong);
-    collective_.unmetered().broadcast(decision, 0);
-    return decision.item<std::int64_t>() == 1;
+  // Returns next_sample_count() by rank 0's clock, for all workers.
+  std::int64_t agreed_end(const SampleMean& times, const StepClass& steps) {
+    const torch::Tensor end = torch::tensor(
+        {next_sample_count(times, std::ssize(steps.samples), steps.steps_per_sample)}, torch::kLong);
+    collective_.unmetered().broadcast(end, 0);
+    return end.item<std::int64_t>();
   }
 
   Schedule schedule_;

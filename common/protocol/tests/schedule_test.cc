@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/schedule.hh"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,7 +54,7 @@ TEST(Schedule, PutsStepsOfAboutAsManyBytesTogether) {
   const Schedule schedule = schedule_of(trace_of(
       {gather_of(1000, 1000), gather_of(1010, 1005), gather_of(4000, 4000)}, {{0, 5}, {1, 5}, {2, 5}}));
   ASSERT_THAT(schedule.classes, SizeIs(3));
-  EXPECT_THAT(schedule.classes[1].samples, SizeIs(2));
+  EXPECT_THAT(schedule.classes[1].samples, SizeIs(9));
   EXPECT_EQ(schedule.classes[2].steps, 5);
 }
 
@@ -66,8 +68,25 @@ TEST(Schedule, SpreadsItsSamplesOverTheTraining) {
   const Schedule schedule = schedule_of(trace_of(std::move(exchanges), steps));
   ASSERT_THAT(schedule.classes, SizeIs(2));
   ASSERT_THAT(schedule.classes[1].samples, SizeIs(16));
-  EXPECT_EQ(schedule.classes[1].samples[0][0], 1U);
-  EXPECT_EQ(schedule.classes[1].samples[15][1], 150U);
+  // The middles of its sixteenths. Also the first few are spread.
+  EXPECT_EQ(schedule.classes[1].samples[0][0], 5U);
+  EXPECT_EQ(schedule.classes[1].samples[1][0], 85U);
+  EXPECT_EQ(schedule.classes[1].samples[2][0], 45U);
+  EXPECT_EQ(schedule.classes[1].samples[15][1], 155U);
+}
+
+// As after a ramp of pruning: twenty steps that differ, and many equal ones.
+TEST(Schedule, SamplesOccurAsOftenAsTheirSteps) {
+  std::vector<Exchange> exchanges;
+  std::vector<StepRun> steps = {{0, 1}};
+  for (std::size_t i = 0; i <= 20; ++i) {
+    exchanges.push_back(gather_of(100'200 - static_cast<std::int64_t>(i), 100'000));
+    steps.push_back({i, i < 20 ? 1 : 300});
+  }
+  const Schedule schedule = schedule_of(trace_of(std::move(exchanges), steps));
+  ASSERT_THAT(schedule.classes, SizeIs(2));
+  EXPECT_EQ(std::ranges::count(schedule.classes[1].samples, JointStep{20, 20}), 15);
+  EXPECT_THAT(schedule.classes[1].samples, SizeIs(16));
 }
 
 Exchange over(std::int64_t steps) {
@@ -114,7 +133,7 @@ TEST(Schedule, KeepsWhatEachWorkerDoes) {
   ASSERT_THAT(schedule.classes, SizeIs(2));
   EXPECT_EQ(schedule.classes[0].samples, (std::vector<JointStep>{{0, 0}}));
   EXPECT_EQ(schedule.classes[1].steps, 3);
-  EXPECT_EQ(schedule.classes[1].samples, (std::vector<JointStep>{{0, 1}, {1, 1}}));
+  EXPECT_EQ(schedule.classes[1].samples, (std::vector<JointStep>{{0, 1}, {1, 1}, {0, 1}}));
 }
 
 }  // namespace
