@@ -42,6 +42,7 @@ class Sums {
   // Takes the first iteration, which add() must not count.
   void start(const StepTimes& step) {
     const Section& section = step.section;
+    starts_with_exchange_ = step.exchanged;
     elapsed_.start_s = step.load.elapsed_s + step.compute.elapsed_s + step.finish.elapsed_s +
                        section.encode_s + section.decode_s;
     cpu_.start_s = cpu_s(step) + step.prepare_cpu_s + section.encode_cpu_s + section.decode_cpu_s;
@@ -78,6 +79,9 @@ class Sums {
     for_each_sum([&next](double& sum) { sum = *next++; });
   }
 
+  // Returns whether any step has exchanged, which is the same on every worker.
+  bool has_exchanged() const { return exchanges_ > 0; }
+
   ComputeTimes mean_elapsed() const { return mean(elapsed_); }
   ComputeTimes mean_cpu() const { return mean(cpu_); }
 
@@ -102,7 +106,6 @@ class Sums {
     sums.load_s += step.load.*kind;
     sums.compute_s += step.compute.*kind;
     sums.finish_s += step.finish.*kind;
-    if (!step.exchanged) return;
     sums.ready_s.resize(step.ready.size());
     for (std::size_t p = 0; p < step.ready.size(); ++p) sums.ready_s[p] += step.ready[p].*kind;
   }
@@ -113,9 +116,9 @@ class Sums {
     for (double* each :
          {&sums.encode_s, &sums.decode_s, &sums.between_collectives_s, &sums.overlapped_decode_s})
       *each /= exchanges;
-    for (double& each : sums.ready_s) each /= exchanges;
-    const double later_s =
-        sums.load_s + sums.compute_s + sums.finish_s + sums.prepare_s + sums.encode_s + sums.decode_s;
+    for (double& each : sums.ready_s) each /= steps_;
+    const double coding_s = starts_with_exchange_ ? sums.encode_s + sums.decode_s : 0;
+    const double later_s = sums.load_s + sums.compute_s + sums.finish_s + sums.prepare_s + coding_s;
     sums.start_s = std::max(0.0, sums.start_s / workers_ - later_s);
     return sums;
   }
@@ -130,6 +133,7 @@ class Sums {
     for_each_time(cpu_, action);
   }
 
+  bool starts_with_exchange_ = true;  // on every worker
   double workers_ = 1;
   double steps_ = 0;
   double exchanges_ = 0;
@@ -140,7 +144,7 @@ class Sums {
   ComputeTimes cpu_;
 };
 
-// Returns the decision of rank 0's clock and mean, for all workers.
+// Returns the decision of rank 0's clock and mean, for all workers. With local steps, the first exchange may be far away.
 bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& network) {
   const auto half_width = mean.half_width();
   const bool known = mean.count() * iterations_at_a_time >= min_iterations && half_width &&
@@ -163,7 +167,7 @@ std::int64_t measure(TrainingLoop& loop, Sums& sums, double max_s) {
       together_s += cpu_s(step);
     });
     mean.add(together_s);
-  } while (!rank_0_has_enough(mean, stopwatch.elapsed_s() >= max_s, loop.network()));
+  } while (!sums.has_exchanged() || !rank_0_has_enough(mean, stopwatch.elapsed_s() >= max_s, loop.network()));
   return mean.count() * iterations_at_a_time;
 }
 

@@ -304,6 +304,18 @@ TEST_F(ReplayRun, MeasuresWhatComputingTakesOverItsOwnNetwork) {
   for (const std::string& path : profiles("replay")) EXPECT_EQ(load_profile(path).concurrent_workers, 2);
 }
 
+// The first exchange is far behind the iterations that compute needs to be known.
+TEST_F(ReplayRun, MeasuresRoundsOfManyLocalSteps) {
+  const auto result =
+      run(small_replay({{"synchroniser", {{"name", "diloco"}, {"local_steps", 12000}}},
+                        {"training", {{"epochs", 1000}, {"evaluate_every_iterations", 12000}}}}));
+  ASSERT_EQ(result.status.code, 0) << result.errors;
+  const ComputeProfile profile =
+      load_profile(file_of(records("replay").front().at("replay").at("compute_profile")));
+  EXPECT_EQ(profile.elapsed.ready_s, std::vector<double>(4, profile.elapsed.compute_s));
+  EXPECT_GT(profile.elapsed.decode_s, 0);
+}
+
 TEST_F(ReplayRun, ASimulationMeasuresTheMachineOverItsNetwork) {
   const auto result =
       run(small_replay({{"mode", "simulate"}, {"topology", "pair"}, {"machine", "measured"}}));
