@@ -12,13 +12,15 @@ namespace {
 
 constexpr std::int64_t kBatch = 500;
 // Sums are exchanged as whole millionths, because the order of adding integers does not matter. Larger sums
-// (of a diverged loss) saturate.
+// (of a diverged loss) saturate, so that those of all workers together fit into 64 bits.
 constexpr double kMillionths = 1e6;
 constexpr double kLargestSum = 1e11;
+constexpr double kLargestTotal = 9e12;
 
-std::int64_t in_millionths(double sum) {
+std::int64_t in_millionths(double sum, int workers) {
+  const double largest = std::min(kLargestSum, kLargestTotal / workers);
   // NaN fails every comparison, and its conversion to an integer would be undefined.
-  const double bounded = std::isnan(sum) ? kLargestSum : std::clamp(sum, -kLargestSum, kLargestSum);
+  const double bounded = std::isnan(sum) ? largest : std::clamp(sum, -largest, largest);
   return std::llround(bounded * kMillionths);
 }
 
@@ -62,7 +64,8 @@ Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective
   const torch::NoGradGuard no_grad;
   share_buffers(model, collective, statistics);
   const PartialEvaluation part = evaluate_part(model, dataset, collective.rank(), collective.world_size());
-  const torch::Tensor sums = torch::tensor({in_millionths(part.loss_sum), part.correct}, torch::kLong);
+  const torch::Tensor sums =
+      torch::tensor({in_millionths(part.loss_sum, collective.world_size()), part.correct}, torch::kLong);
   collective.all_reduce(sums, Reduction::sum);
   const auto labels = static_cast<double>(dataset.test().labels.numel());
   return {.loss = static_cast<double>(sums[0].item<std::int64_t>()) / kMillionths / labels,
@@ -79,7 +82,8 @@ void evaluate_one_batch(Model& model, const Dataset& dataset) {
 }
 
 double mean_over_workers(double sum, std::int64_t count, Collective& collective) {
-  const torch::Tensor sums = torch::tensor({in_millionths(sum), count}, torch::kLong);
+  const torch::Tensor sums =
+      torch::tensor({in_millionths(sum, collective.world_size()), count}, torch::kLong);
   collective.all_reduce(sums, Reduction::sum);
   return static_cast<double>(sums[0].item<std::int64_t>()) / kMillionths /
          static_cast<double>(sums[1].item<std::int64_t>());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/training/evaluation.hh"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "trainer/training/tests/training.hh"
@@ -44,6 +46,14 @@ TEST(Evaluation, TakesRank0sRunningStatistics) {
 
 TEST(Evaluation, TakesTheMeanOverWorkersOfRunningStatistics) {
   expect_filled(buffers_after(RunningStatistics::mean), 10);
+}
+
+// Each sum that is not a number counts as a large one, and those of 100 workers still fit together.
+TEST(Evaluation, LossesOfManyDivergedWorkersStayLarge) {
+  run_in_process(100, [](Collective& network) {
+    EXPECT_GT(mean_over_workers(std::numeric_limits<double>::quiet_NaN(), 1, network), 1e6);
+    EXPECT_LT(mean_over_workers(-1e300, 1, network), -1e6);
+  });
 }
 
 // Workers have statistics of different data, so the evaluations differ, but not the weights.
