@@ -82,7 +82,9 @@ class Iwp : public Synchroniser {
         seed_(context.seed),
         weights_(context.weights),
         residual_(context.parameters),
-        exchanged_(context.parameters) {}
+        exchanged_(context.parameters) {
+    for (const torch::Tensor& weights : weights_) weights_now_.push_back(torch::empty({weights.numel()}));
+  }
 
   MethodProperties properties() const override {
     return {
@@ -92,7 +94,11 @@ class Iwp : public Synchroniser {
   bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
   bool needs_one_bucket() const override { return options_.scope == "model"; }
 
-  void begin_step(std::uint64_t step) override { step_ = step; }
+  // Copies the weights, because an exchange that overlaps with later steps would find those of some of these.
+  void begin_step(std::uint64_t step) override {
+    step_ = step;
+    for (std::size_t p = 0; p < weights_.size(); ++p) weights_now_[p].copy_(weights_[p].detach().view(-1));
+  }
   void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { residual_.drop_pruned(kept); }
 
@@ -249,7 +255,7 @@ class Iwp : public Synchroniser {
   }
 
   std::vector<float> importance_of(const Bucket& bucket) const {
-    const torch::Tensor copied = bucket_weights(weights_, bucket, "iwp");
+    const torch::Tensor copied = bucket_weights(weights_now_, bucket, "iwp");
     const std::span<const float> weights = floats(copied);
     const std::span<const float> values = floats(bucket.gradient);
     const double size_of_all = root_mean_square(weights);
@@ -277,7 +283,8 @@ class Iwp : public Synchroniser {
   WarmUp warm_up_;
   std::uint64_t seed_;
   std::uint64_t step_ = 0;
-  std::vector<torch::Tensor> weights_;
+  std::vector<torch::Tensor> weights_;      // the parameters themselves
+  std::vector<torch::Tensor> weights_now_;  // at the beginning of the exchange, flat
   Residual residual_;
   LayerCounts exchanged_;
 };

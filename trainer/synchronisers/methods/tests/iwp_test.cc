@@ -55,6 +55,23 @@ TEST(Iwp, GoesByTheWeightsAsTheyAreNow) {
   });
 }
 
+// Steps that an exchange overlaps with change the weights before it ends.
+TEST(Iwp, GoesByTheWeightsAtTheBeginningOfTheExchange) {
+  const World world = world_of(torch::ones({2}), torch::ones({2}));
+  run_in_process(1, [&](Collective& network) {
+    std::vector<torch::Tensor> weights = {torch::ones({2}), torch::ones({2})};
+    const auto method = SynchroniserRegistry::instance().make(
+        iwp(0.5, 1), {"test", ""}, {.parameters = world.parameters, .kept = {}, .weights = weights});
+    Bucket bucket = world.bucket;
+    method->prepare({bucket});
+    method->begin_step(1);
+    weights[0][0] = 100;
+    bucket.gradient = torch::tensor({5.0F, 2.0F, 1.0F, 0.0F});
+    method->synchronise(bucket, network);
+    EXPECT_TRUE(bucket.gradient.equal(torch::tensor({5.0F, 0.0F, 1.0F, 0.0F}))) << bucket.gradient;
+  });
+}
+
 TEST(Iwp, ATinyWeightCountsAsAThousandthOfTheirRootMeanSquare) {
   // rms = sqrt(2)·1000/2 = 707: 0.5/0.707 is less than 900/1000, 0.7/0.707 is more.
   const World world = world_of(torch::tensor({1000.0F, 0.0F}), torch::tensor({1000.0F, 0.0F}));
