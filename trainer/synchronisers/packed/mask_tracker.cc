@@ -48,9 +48,10 @@ void MaskTracker::stage_full(const torch::Tensor& mean) {
 void MaskTracker::commit() {
   if (!staged_) return;
   const bool was_packed = is_packed();
+  const torch::Tensor packed = state_.reference;
   state_ = std::move(*staged_);
   staged_.reset();
-  if (is_packed() != was_packed) settle();
+  if (is_packed() != was_packed || (is_packed() && !state_.reference.is_same(packed))) settle();
 }
 
 void MaskTracker::restore(State state) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/synchronisers/packed/mask_tracker.hh"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,6 +39,19 @@ TEST(MaskTracker, DeclaredPacksFromTheFirstStepAndForGood) {
   take_full_step(tracker, "1111");  // after an escape
   EXPECT_TRUE(tracker.is_packed());
   EXPECT_THAT(tracker.entries().indices(), ElementsAre(0, 3));
+}
+
+// An escape whose mean is zero everywhere confirms an empty pattern at once: packed before and after.
+TEST(MaskTracker, HasTheEntriesOfItsPatternAfterEachStep) {
+  MaskTracker tracker = observing(1, false);
+  take_full_step(tracker, "1010");
+  take_full_step(tracker, "1010");
+  ASSERT_TRUE(tracker.is_packed());
+  take_full_step(tracker, "0000");
+  MaskTracker restored = observing(1, false);
+  restored.restore(tracker.state());
+  EXPECT_EQ(tracker.is_packed(), restored.is_packed());
+  EXPECT_TRUE(std::ranges::equal(tracker.entries().indices(), restored.entries().indices()));
 }
 
 TEST(MaskTracker, PacksPatternsThatKeepNothing) {
