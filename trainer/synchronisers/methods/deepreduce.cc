@@ -68,6 +68,12 @@ THINPIPE_REGISTER(Synchroniser){
                          "sparsifiers already send plain indices and f32 values; choose another "
                          "code for one");
       }
+      if (!options.indices.starts_with("bloom") &&
+          options.false_positive_rate != DeepReduceOptions{}.false_positive_rate) {
+        throw InputError(
+            object.place_of("false_positive_rate"),
+            "has an effect only with \"indices\": \"bloom_p0\" and the other Bloom filters; remove it");
+      }
       std::unique_ptr<Synchroniser> inner =
           SynchroniserRegistry::instance().make(options.inner, object.place_of("inner"), context);
       auto* const sparsifier = dynamic_cast<Sparsifier*>(inner.get());

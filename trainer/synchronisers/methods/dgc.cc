@@ -88,7 +88,7 @@ class Dgc : public Sparsifier, public AdjustableRatio {
   MethodProperties properties() const override {
     MethodProperties properties = Sparsifier::properties();
     if (options_.momentum > 0 || options_.clip > 0) properties.estimate = Estimate::biased;
-    properties.applies_momentum = true;
+    properties.applies_momentum = options_.momentum > 0;
     return properties;
   }
 

@@ -110,6 +110,10 @@ THINPIPE_REGISTER(Synchroniser){
         throw InputError(object.place_of("scale"),
                          fmt::format("must be a power of two, but is {}", options.scale));
       }
+      if (options.variant == "pytorch" && options.scale != Fp16Options{}.scale) {
+        throw InputError(object.place_of("scale"),
+                         "has no effect with \"variant\": \"pytorch\"; remove one of them");
+      }
       if (options.variant == "pytorch") return std::make_unique<PyTorchFp16>();
       return std::make_unique<Fp16>(options.scale);
     }};

@@ -115,7 +115,7 @@ class WithGlobalMomentum : public Base, public AdjustableRatio {
  protected:
   MethodProperties with_momentum(MethodProperties properties) const {
     properties.estimate = applies_momentum_ ? Estimate::biased : Estimate::error_feedback;
-    properties.applies_momentum = true;
+    properties.applies_momentum = applies_momentum_;
     return properties;
   }
 

@@ -114,6 +114,12 @@ THINPIPE_REGISTER(Synchroniser){
                         "\"ok_topk\" or \"spardl\"",
                         options.inner.at("name").dump()));
       }
+      if (options.inner.value("warm_up_steps", std::int64_t{0}) > 0) {
+        throw InputError(
+            place / "warm_up_steps",
+            "must be 0 inside netsense: a warm-up has its own ratios, so that the network's would have no "
+            "effect");
+      }
       return std::make_unique<NetSense>(options, std::move(inner));
     }};
 

@@ -258,6 +258,19 @@ THINPIPE_REGISTER(Synchroniser){
         throw InputError(object.place_of("error_feedback"),
                          "needs \"values\": \"ternary\"; float32 values are exact");
       }
+      const PacTrainOptions defaults;
+      if ((options.error_feedback || options.values == "float32") && options.clip != defaults.clip) {
+        throw InputError(object.place_of("clip"),
+                         "has an effect only with \"values\": \"ternary\" without error feedback; remove it");
+      }
+      if (options.source == "declared" && options.rule != defaults.rule) {
+        throw InputError(object.place_of("rule"),
+                         "has an effect only with \"source\": \"observed\"; remove it");
+      }
+      if (options.source == "declared" && options.stable_iterations != defaults.stable_iterations) {
+        throw InputError(object.place_of("stable_iterations"),
+                         "has an effect only with \"source\": \"observed\"; remove it");
+      }
       return std::make_unique<PacTrain>(options, context, make_exchange(options, context));
     }};
 

@@ -18,8 +18,8 @@ inline std::vector<Json> every_method() {
        {{"inner", {{"name", "topk"}, {"ratio", 0.2}}}, {"minimum_ratio", 0.2}, {"maximum_ratio", 0.2}}},
       {"topk", {{"ratio", 0.2}}}};
   const std::map<std::string, Json> preferred = {
-      {"ratio", 0.2},    {"local_steps", 1},       {"chunk", 16},    {"k", 4},
-      {"start_step", 0}, {"stable_iterations", 1}, {"fragments", 1}, {"overlap_steps", 0}};
+      {"ratio", 0.2},    {"local_steps", 1}, {"chunk", 16},       {"k", 4},
+      {"start_step", 0}, {"fragments", 1},   {"overlap_steps", 0}};
   std::vector<Json> out;
   for (const auto& [name, entry] : SynchroniserRegistry::instance().entries()) {
     Json& method = out.emplace_back(Json{{"name", name}});

@@ -41,6 +41,29 @@ TEST(MethodOptions, OutOfRangeOrMistypedIsRefused) {
   EXPECT_THAT(method_refusal({{"name", "dense"}, {"ratio", 0.5}}), HasSubstr("unknown key \"ratio\""));
 }
 
+TEST(MethodOptions, WithoutAnEffectAreRefused) {
+  using ::testing::HasSubstr;
+  EXPECT_THAT(method_refusal({{"name", "fp16"}, {"variant", "pytorch"}, {"scale", 2}}),
+              HasSubstr("/synchroniser/scale: has no effect with \"variant\": \"pytorch\""));
+  EXPECT_THAT(method_refusal({{"name", "pactrain"}, {"clip", 0}}),
+              HasSubstr("/synchroniser/clip: has an effect only with \"values\": \"ternary\""));
+  EXPECT_THAT(
+      method_refusal({{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", true}, {"clip", 0}}),
+      HasSubstr("/synchroniser/clip: has an effect only"));
+  for (const auto& [key, value] : {std::pair<std::string, Json>{"rule", "exact"}, {"stable_iterations", 9}}) {
+    EXPECT_THAT(method_refusal({{"name", "pactrain"}, {key, value}}),
+                HasSubstr("/synchroniser/" + key + ": has an effect only with \"source\": \"observed\""));
+  }
+  EXPECT_THAT(method_refusal({{"name", "deepreduce"},
+                              {"indices", "huffman"},
+                              {"false_positive_rate", 0.1},
+                              {"inner", {{"name", "topk"}, {"ratio", 0.1}}}}),
+              HasSubstr("/synchroniser/false_positive_rate: has an effect only with"));
+  EXPECT_THAT(method_refusal(
+                  {{"name", "netsense"}, {"inner", {{"name", "dgc"}, {"ratio", 0.1}, {"warm_up_steps", 9}}}}),
+              HasSubstr("/synchroniser/inner/warm_up_steps: must be 0 inside netsense"));
+}
+
 // One configuration has one spelling, whichever defaults the user wrote out.
 TEST(MethodOptions, OfAMethodInsideAnotherGetTheirDefaultsToo) {
   const Json filled = SynchroniserRegistry::instance().with_defaults(

@@ -150,6 +150,7 @@ TEST(Dgc, IsErrorFeedbackOnlyWithoutMomentumAndClipping) {
   EXPECT_EQ(properties({{"momentum", 0.9}}).estimate, Estimate::biased);
   EXPECT_EQ(properties({{"momentum", 0}, {"clip", 1}}).estimate, Estimate::biased);
   EXPECT_TRUE(properties({{"momentum", 0.9}}).applies_momentum);
+  EXPECT_FALSE(properties({{"momentum", 0}}).applies_momentum);
   EXPECT_TRUE(properties({{"sample", 0.01}}).traffic_depends_on_data);
   EXPECT_FALSE(properties({{"sample", 1}}).traffic_depends_on_data);
 }
