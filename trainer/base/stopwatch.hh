@@ -15,6 +15,7 @@ struct Durations {
     cpu_s += other.cpu_s;
     return *this;
   }
+  friend Durations operator+(Durations a, const Durations& b) { return a += b; }
   friend Durations operator-(const Durations& a, const Durations& b) {
     return {a.elapsed_s - b.elapsed_s, a.cpu_s - b.cpu_s};
   }

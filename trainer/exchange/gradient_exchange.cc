@@ -265,7 +265,9 @@ StepReport GradientExchange::finish_step() {
   for (std::size_t p = 0; p < parameters_.size(); ++p) {
     if (!parameters_[p].arrived) submit(p, torch::zeros_like(parameters_[p].tensor));
   }
+  const Durations collected = step_.read();
   if (max_norm_) clip_and_release(*max_norm_);
+  const Durations clipping = max_norm_ ? step_.read() - collected : Durations{};
   for (const DeviceEvent& bucket : collected_)
     bucket.wait();  // a GPU's compute must not count as waiting for the network
   const Stopwatch waiting;
@@ -283,6 +285,7 @@ StepReport GradientExchange::finish_step() {
   if (knows_arrivals) adopt_order(order_of_rank_0());
   return {.applied = finite_,
           .exposed_exchange_s = exposed_s,
+          .clipping = clipping,
           .first_bucket_s = first_bucket_s_,
           .section = section_};
 }

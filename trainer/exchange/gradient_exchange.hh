@@ -40,7 +40,8 @@ struct StepReport {
   bool exchanged = true;          // false: a local step, between two exchanges
   bool applied = true;            // false: some worker's gradient was not finite; every worker skips the step
   std::int64_t steps = 1;         // number of steps exchanged or skipped: with local steps, all of the round
-  double exposed_exchange_s = 0;  // how long finish_step() waited
+  double exposed_exchange_s = 0;  // how long the caller waited for the communication thread
+  Durations clipping = {};        // of local gradients, before their exchange
   double first_bucket_s = 0;      // from begin_step() to the first bucket's last gradient
   Section section = {};           // encode, exchange and decode summed over buckets, and their bytes
 };

@@ -95,11 +95,16 @@ double Fragment::await_exchange_s() {
 
 StepReport Fragment::apply(torch::optim::Optimizer& optimiser) {
   const torch::NoGradGuard no_grad;
-  await_exchange_s();
+  if (flight_->report) {
+    flight_->report->exposed_exchange_s = 0;  // it has been awaited outside of the train time
+  } else {
+    await_exchange_s();
+  }
   const Flight flight = *std::exchange(flight_, std::nullopt);
   has_lost_ = flight.round.is_lost;
   if (!flight.report->applied) {
     if (flight.round.optimiser) flight.round.optimiser->restore(optimiser);
+    clear_pruned_state(optimiser);
     round_ = {};
     drop_changes();
     return *flight.report;
@@ -118,6 +123,15 @@ StepReport Fragment::apply(torch::optim::Optimizer& optimiser) {
     }
   }
   return *flight.report;
+}
+
+// Weights may have been pruned since the state was saved.
+void Fragment::clear_pruned_state(torch::optim::Optimizer& optimiser) const {
+  for (std::size_t p = 0; p < parameters_.size(); ++p) {
+    for (const torch::Tensor& state :
+         state_tensors(optimiser, parameters_[p], fmt::format("parameter {}", p)))
+      exchange_.clear_pruned(p, state);
+  }
 }
 
 void Fragment::drop_changes() {

@@ -35,7 +35,8 @@ class Fragment {
   double await_exchange_s();
 
   // Applies the exchange in flight. If a worker's change was not finite, it is not applied: the weights and the
-  // optimiser's state of them return on every worker to the beginning of the round.
+  // optimiser's state of them return on every worker to the beginning of the round. Its exposed time is the wait, unless
+  // the exchange was awaited before.
   StepReport apply(torch::optim::Optimizer& optimiser);
 
   // Gives this worker W0, without what it has changed since.
@@ -71,6 +72,8 @@ class Fragment {
     std::optional<StepReport> report = {};  // set when the exchange has ended
     std::vector<torch::Tensor> results = {};
   };
+
+  void clear_pruned_state(torch::optim::Optimizer& optimiser) const;
 
   std::vector<torch::Tensor> parameters_;
   GradientExchange& exchange_;

@@ -58,8 +58,7 @@ bool LocalRounds::admits_step() {
 
 StepReport LocalRounds::end_step(std::int64_t iteration, std::int64_t last_iteration,
                                  torch::optim::Optimizer& optimiser) {
-  if (flight_) flight_->given_s -= step_.elapsed_s();
-  const Stopwatch stopwatch;
+  if (flight_) flight_->given_s = std::max(0.0, flight_->given_s - step_.elapsed_s());
   StepReport report{.exchanged = false};
   const bool is_last = iteration == last_iteration;
   if (flight_ && (is_last || iteration == flight_->due)) report = apply(optimiser);
@@ -67,7 +66,6 @@ StepReport LocalRounds::end_step(std::int64_t iteration, std::int64_t last_itera
     begin_exchange(*due, iteration, last_iteration);
     if (flight_->due == iteration) report = apply(optimiser);
   }
-  report.exposed_exchange_s = stopwatch.elapsed_s();
   if (is_last) {
     for (Fragment& fragment : fragments_) fragment.drop_changes();
   }
@@ -91,9 +89,13 @@ void LocalRounds::begin_exchange(std::size_t fragment, std::int64_t iteration, s
 StepReport LocalRounds::apply(torch::optim::Optimizer& optimiser) {
   const Flight flight = *std::exchange(flight_, std::nullopt);
   Fragment& fragment = fragments_[flight.fragment];
+  const Stopwatch waiting;
   if (flight.given_s > 0) std::this_thread::sleep_for(std::chrono::duration<double>(flight.given_s));
+  const double made_up_s = waiting.elapsed_s();
   StepReport report = fragment.apply(optimiser);
-  report.steps /= std::ssize(fragments_);  // each fragment counts its share of a lost round
+  report.exposed_exchange_s += made_up_s;
+  report.steps =
+      std::min(report.steps, interval_);  // fragments take turns: the others' exchanges count the rest
   if (!fragment.has_lost()) first_non_finite_.reset();
   return report;
 }

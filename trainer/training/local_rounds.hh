@@ -73,7 +73,8 @@ class LocalRounds {
   struct Flight {
     std::size_t fragment = 0;
     std::int64_t due = 0;  // the iteration at whose end it is applied
-    double given_s = 0;    // time on the network that was not train time
+    double given_s =
+        0;  // time on the network that was not train time, and that later steps have not made up for
   };
 
   std::optional<std::size_t> fragment_due(std::int64_t iteration, std::int64_t last_iteration) const;

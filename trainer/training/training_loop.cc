@@ -61,7 +61,8 @@ void TrainingLoop::start(const TensorMap& initial_weights) {
 
 void TrainingLoop::make_exchange() {
   exchange_.emplace(config_, *model_, *mask_, *collective_);
-  exchange_->before_release([this] { straggler_.catch_up(); });
+  // The end of a round may wait for the previous one's exchange, which is no compute.
+  if (!exchange_->rounds()) exchange_->before_release([this] { catch_up(); });
   if (config_.training.clip_norm) max_step_norm_ = exchange_->clip_gradients(*config_.training.clip_norm);
 }
 
@@ -127,9 +128,11 @@ StepTimes TrainingLoop::step() {
   const Durations load = stopwatch.read();
   begin_step();
   const torch::Tensor loss = compute_gradients(batch.to(device_));
-  const Durations compute = stopwatch.read() - load;
+  const Durations backward = stopwatch.read() - load;
   enter(WorkerStatus::Phase::exchanging);
   const StepReport report = finish_step();
+  const Durations compute = backward + report.clipping;
+  await_device();
   const Durations whole = stopwatch.read();
   const double ended_s = Stopwatch::monotonic_s();
   const double iteration_time_s = whole.elapsed_s;
@@ -203,6 +206,20 @@ void TrainingLoop::update_weights() {
   if (max_step_norm_) torch::nn::utils::clip_grad_norm_(model_->parameters(), *max_step_norm_);
   set_learning_rate(*optimiser_, learning_rate());
   optimiser_->step();
+  if (exchange_->rounds()) catch_up();  // it is the worker's own step, and the round may end with it
+}
+
+void TrainingLoop::catch_up() {
+  if (straggler_.factor() == 1) return;
+  await_device();
+  straggler_.catch_up();
+}
+
+// A GPU's compute belongs to the time that is read next.
+void TrainingLoop::await_device() const {
+  DeviceEvent given;
+  given.set(device_);
+  given.wait();
 }
 
 // Makes the same decision on every worker, because it depends only on `applied`.
@@ -230,9 +247,9 @@ void TrainingLoop::give_up_if_never_finite() {
 torch::Tensor TrainingLoop::compute_gradients(const Batch& batch) {
   const ShiftedWeights shifted(model_->parameters(), exchange_->method());
   const torch::Tensor loss = training_loss(config_, *model_, batch);
-  straggler_.catch_up();  // after forward, before backward hands over the first bucket
+  catch_up();  // after forward, before backward hands over the first bucket
   loss.backward();
-  straggler_.catch_up();
+  catch_up();
   return loss.detach();
 }
 

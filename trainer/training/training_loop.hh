@@ -37,7 +37,7 @@ struct StepTimes {
   double prepare_cpu_s = 0;           // CPU time of the thread that prefetched the batch
   Durations compute;                  // forward and backward
   Durations finish;                   // update of the weights
-  bool exchanged = true;              // false: a local step, without the two members below
+  bool exchanged = true;              // false: a local step, without a section
   Section section = {};               // sum over all buckets
   std::vector<Durations> ready = {};  // GradientExchange::ready(), by parameter of the model
 };
@@ -117,6 +117,8 @@ class TrainingLoop {
   bool stop_if_due();
   void report_summary();
   void update_weights();
+  void catch_up();
+  void await_device() const;
   torch::Tensor compute_gradients(const Batch& batch);
   std::int64_t last_iteration() const { return config_.training.epochs * loader_.batches_per_epoch(); }
   double epoch() const;

@@ -11,6 +11,7 @@
 #include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/commands/check.hh"
+#include "trainer/pruning/enforcement.hh"
 #include "trainer/training/tests/training.hh"
 
 namespace thinpipe::trainer {
@@ -218,6 +219,57 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
       });
     }
   }
+}
+
+// The lost round's momentum, which returns, is from before the pruning.
+TEST(LocalRounds, ALostOneDoesNotBringPrunedWeightsBack) {
+  run_in_process(2, [](Collective& network) {
+    OneWeight model;
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
+    std::vector<std::unique_ptr<GradientExchange>> exchanges;
+    exchanges.push_back(exchange_of(model, diloco(2, 1, 0), metered));
+    LocalRounds rounds(model, {{0}}, exchanges);
+    torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(0.1).momentum(0.9));
+    std::int64_t iteration = 0;
+    const auto step = [&](float gradient) {
+      rounds.begin_step(optimiser);
+      model.weight.mutable_grad() = torch::full({2, 1}, gradient);
+      if (rounds.admits_step()) optimiser.step();
+      return rounds.end_step(++iteration, never, optimiser);
+    };
+    step(1);
+    ASSERT_TRUE(step(1).applied);
+    step(1);
+    const Mask mask({{"weight", torch::tensor({true, false}).view({2, 1})}});
+    enforce(mask, model, optimiser);
+    exchanges.front()->adopt_mask(mask);
+    rounds.adopt_mask();
+    EXPECT_FALSE(step(network.rank() == 1 ? std::numeric_limits<float>::quiet_NaN() : 1).applied);
+    step(1);
+    EXPECT_NE(model.weight[0].item<float>(), 0);
+    EXPECT_EQ(model.weight[1].item<float>(), 0);
+  });
+}
+
+// Computing changes and applying them are work of the training thread.
+TEST(LocalRounds, OnlyTheWaitForTheirExchangeIsExposed) {
+  run_in_process(1, [](Collective& network) {
+    struct ManyWeights : Model {
+      torch::Tensor forward(const torch::Tensor& inputs) override { return inputs; }
+      std::string head() const override { return "weight"; }
+      torch::Tensor weight = register_parameter("weight", torch::zeros({std::int64_t{1} << 22, 1}));
+    } model;
+    MeteredCollective metered(std::make_unique<trainer::Borrowed>(network));
+    std::vector<std::unique_ptr<GradientExchange>> exchanges;
+    exchanges.push_back(exchange_of(model, diloco(1, 1, 0), metered));
+    LocalRounds rounds(model, {{0}}, exchanges);
+    torch::optim::SGD optimiser(model.parameters(), torch::optim::SGDOptions(1));
+    rounds.begin_step(optimiser);
+    const Stopwatch whole;
+    const StepReport report = rounds.end_step(1, never, optimiser);
+    EXPECT_GT(report.exposed_exchange_s, 0);
+    EXPECT_LT(report.exposed_exchange_s, 0.9 * whole.elapsed_s());
+  });
 }
 
 TEST(LocalRounds, AWorkerForgetsTheMomentumOfWhatItSent) {

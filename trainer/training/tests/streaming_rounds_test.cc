@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rounds of several fragments, and exchanges that span steps.
+#include <chrono>
 #include <limits>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -131,8 +133,9 @@ class ByHand {
     rounds_.emplace(model_, fragments, exchanges_);
   }
 
-  StepReport step(std::int64_t last = 1000, bool is_finite = true) {
+  StepReport step(std::int64_t last = 1000, bool is_finite = true, std::chrono::milliseconds compute = {}) {
     rounds_->begin_step(optimiser_);
+    std::this_thread::sleep_for(compute);
     for (torch::Tensor& weight : model_.weights) {
       weight.mutable_grad() = torch::full({2}, is_finite ? own_ : std::numeric_limits<float>::quiet_NaN());
     }
@@ -233,6 +236,66 @@ TEST(StreamingRounds, CannotBeSavedWhileOneIsBeingLost) {
     training.step();
     EXPECT_TRUE(training.rounds().can_be_saved());
   });
+}
+
+class SlowSum : public trainer::Borrowed {
+ public:
+  SlowSum(Collective& inner, std::chrono::milliseconds time) : Borrowed(inner), time_(time) {}
+  void all_reduce(torch::Tensor tensor, Reduction reduction) override {
+    if (tensor.is_floating_point()) std::this_thread::sleep_for(time_);  // not for an evaluation's counts
+    Borrowed::all_reduce(std::move(tensor), reduction);
+  }
+
+ private:
+  std::chrono::milliseconds time_;
+};
+
+// Steps before an exchange had to be awaited took place while it was on the network, and make up for nothing.
+TEST(StreamingRounds, OnlyLaterStepsMakeUpForTheTimeOfAnAwaitedExchange) {
+  run_in_process(2, [&](Collective& network) {
+    SlowSum slow(network, std::chrono::milliseconds(600));
+    ByHand training(slow, plain(2, 1, 2, 0));
+    training.step();
+    training.step();
+    training.step(1000, true, std::chrono::milliseconds(200));
+    const Stopwatch awaiting;
+    training.rounds().await_exchange();
+    const double given_s = awaiting.elapsed_s();
+    const Stopwatch step;
+    training.step();
+    EXPECT_GE(step.elapsed_s(), given_s - 0.05) << "a sleep may last longer, but never shorter";
+  });
+}
+
+// Of the four local steps of its round, the first fragment has taken two.
+TEST(StreamingRounds, ALostOneCountsTheStepsSinceTheLastExchange) {
+  run_in_process(2, [](Collective& network) {
+    ByHand training(network, plain(4, 2, 0, 0));
+    training.step(1000, network.rank() == 0);
+    EXPECT_EQ(training.step().steps, 2);
+  });
+}
+
+// Each exchange begins when the previous one has been waited for. That wait must not count as compute.
+TEST(StreamingRounds, ASlowWorkerDoesNotWaitMoreSlowly) {
+  compute_on_one_thread();
+  const TrainingConfig config = configured(1, {{"synchroniser", streaming(1, 4, 0)}});
+  const auto dataset = make_dataset(config);
+  InProcessGroup group(1);
+  const std::unique_ptr<Collective> member = group.join(0);
+  double compute_s = 0;
+  double exposed_s = 0;
+  const auto add_up = [&](const Event& reported) {
+    const auto* iteration = std::get_if<event::Iteration>(&reported);
+    if (iteration == nullptr) return;
+    compute_s += iteration->times->compute_s.value();
+    exposed_s += iteration->times->exposed_exchange_s.value();
+  };
+  TrainingLoop loop(config, *dataset, std::make_unique<SlowSum>(*member, std::chrono::milliseconds(300)), {},
+                    add_up, nullptr, {{.at_iteration = 0, .factor = 4}});
+  loop.start();
+  loop.run();
+  EXPECT_LT(compute_s, exposed_s);
 }
 
 TEST(StreamingRounds, AreInTheTrace) {

@@ -2,6 +2,7 @@
 // Whole training runs on synthetic data, over the in-process backend: trajectories, agreement, checkpoints.
 #include "trainer/training/training_loop.hh"
 
+#include <algorithm>
 #include <limits>
 
 #include <gmock/gmock.h>
@@ -307,6 +308,24 @@ TEST(TrainingLoop, TellsWhatItIsAt) {
   EXPECT_EQ(phases.front(), "evaluating");
   EXPECT_EQ(phases.at(1), "exchanging");  // the end of the first iteration
   EXPECT_EQ(worker_status.iteration(), 16);
+}
+
+// In the fastest of some steps, gradients are ready when the compute that includes clipping is over.
+TEST(TrainingLoop, ClippingBeforeTheExchangeIsCompute) {
+  compute_on_one_thread();
+  const TrainingConfig config = configured(1, {{"model", {{"hidden", 65536}}},
+                                               {"synchroniser", {{"name", "topk"}, {"ratio", 0.01}}},
+                                               {"training", {{"clip_norm", 1e-3}}}});
+  const auto dataset = make_dataset(config);
+  InProcessGroup group(1);
+  TrainingLoop loop(config, *dataset, group.join(0), {}, [](const Event&) {});
+  loop.start();
+  double least_s = std::numeric_limits<double>::infinity();
+  loop.take_steps(5, [&](const StepTimes& step) {
+    const auto last = std::ranges::max_element(step.ready, {}, &Durations::elapsed_s);
+    least_s = std::min(least_s, last->elapsed_s - step.compute.elapsed_s);
+  });
+  EXPECT_LT(least_s, 1e-3);
 }
 
 TEST(ReplicaCheck, NamesTheRanksAndTheTensorThatDiffer) {
