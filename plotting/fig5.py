@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from shared.comparison import Comparison, Panel
-from shared.dots import dots_of, draw_dots, scale
+from shared.dots import dots_of, draw_dots, scale, verdict_marks
 from shared.figure import add_origin, legend_label, marks_of, new_figure, run_figure, time_unit
 from shared.rate_trace import add_traces
 from shared.report import InputError
@@ -51,7 +51,8 @@ def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
     ends: list[float] = []
     for row, method in enumerate(shown):
         runs = by_method[method]
-        speed = dots_of(runs, comparison, "iterations_per_s", "iterations_per_s", "fidelity.verdict")
+        spread = comparison.group(runs).spread("iterations_per_s")
+        speed = dots_of(spread, runs.iterations_per_s, verdict_marks(runs["fidelity.verdict"]))
         if speed is None:
             axes.text(
                 0.02, row, "no iterations", transform=axes.get_yaxis_transform(), va="center", style="italic"

@@ -26,6 +26,7 @@ from shared.figure import (
     first_in_rows,
     legend_label,
     marks_of,
+    mean_time,
     new_figure,
     parser_of,
     state_of,
@@ -229,12 +230,8 @@ def label_axes(
 def time_words(baseline: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     if baseline.group.nunique() != 1:
         return "several" if len(baseline) else "no run"
-    words = mean_time(baseline, unit, comparison) if baseline.reached.all() else state_of(baseline)
+    words = mean_time(baseline, unit, comparison) if baseline.reached.any() else state_of(baseline)
     return words + marks_of(baseline)
-
-
-def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
-    return unit.text(comparison.group(runs).spread("time_to_accuracy_s").mean)
 
 
 def add_scale(figure: Figure, axes: list[Axes], mesh: QuadMesh, limit: float, label: str) -> None:

@@ -21,6 +21,7 @@ from shared.figure import (
     legend_below,
     legend_label,
     marks_of,
+    mean_time,
     new_figure,
     run_figure,
     state_of,
@@ -33,8 +34,8 @@ BASELINES = ("dense", "fp16")
 # Both rows of a method have its colour and marker; the lower one, over fp16, is pale.
 PALE = {"dense": False, "fp16": True}
 ROW_HEIGHT = 0.38
-# Room for a number beyond the last dot, as a share of the axis.
-ROOM_FOR_NUMBERS = 0.25
+# Room for a number beyond the last dot, as a share of the axis; and for one with the number of runs that have a speed-up.
+ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 0.6
 LABEL_CHARACTERS = 24
 # Words hide the grid lines and the line at 1.
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
@@ -43,16 +44,21 @@ ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 @dataclass(frozen=True)
 class Speedup:
     """A method's speed-up over a baseline, mean and spread over seeds. `at_least`: it is a lower bound, because a baseline
-    run did not reach the target. `mark`: of a network that was not faithful."""
+    run did not reach the target. `mark`: of a network that was not faithful. `missing`: the number of runs that have a
+    speed-up, such as "2 of 3", if not all do."""
 
     mean: float
     low: float
     high: float
     at_least: bool
-    mark: str = ""
+    mark: str
+    missing: str
 
     def text(self) -> str:
         return f"{'≥ ' if self.at_least else ''}{self.mean:.{2 if self.mean < 10 else 1}f}×{self.mark}"
+
+    def counted_text(self) -> str:
+        return self.text() + (f" ({self.missing})" if self.missing else "")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +84,9 @@ def draw(comparison: Comparison) -> Figure:
     scale(axes[0], [end for _, ends in drawn for end in ends], also=[1.0])
     low, high = axes[0].get_xlim()
     is_log = axes[0].get_xscale() == "log"
-    axes[0].set_xlim(low, high * (high / low) ** ROOM_FOR_NUMBERS if is_log else (1.0 + ROOM_FOR_NUMBERS) * high)
+    some_missed = any(runs.reached.nunique() > 1 for _, runs in comparison.runs.groupby("group"))
+    room = ROOM_FOR_COUNTS if some_missed else ROOM_FOR_NUMBERS
+    axes[0].set_xlim(low, high * (high / low) ** room if is_log else (1.0 + room) * high)
     label_methods(axes, comparison)
     add_origin(figure, comparison)
     return figure
@@ -132,7 +140,10 @@ def speedup_over(name: str, runs: pd.DataFrame, comparison: Comparison) -> Speed
         return None
     group = comparison.group(runs)
     spread = group.spread(f"speed_up_over_{name}")
-    return Speedup(spread.mean, *spread.ends, group.is_bound(name), group.mark(name)) if spread.count else None
+    if not spread.count:
+        return None
+    missing = f"{spread.count} of {len(runs)}" if spread.count < len(runs) else ""
+    return Speedup(spread.mean, *spread.ends, group.is_bound(name), group.mark(name), missing)
 
 
 def draw_group(
@@ -151,7 +162,7 @@ def draw_group(
         y = row + (place - (len(speedups) - 1) / 2) * ROW_HEIGHT
         draw_dots(axes, y, dots, style, 0.6 * ROW_HEIGHT, pale=PALE[name])
         axes.annotate(
-            speedup.text() + (f", {state_of(runs)}" if state_of(runs) else ""),
+            speedup.counted_text(),
             (dots.ends[1], y),
             xytext=(5, 0),
             textcoords="offset points",
@@ -182,7 +193,8 @@ def words_for(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str
     """Returns the words in place of dots: a run without a speed-up is a result too."""
     target = comparison.target
     if runs.reached.any():
-        return f"reached in {unit.text(comparison.group(runs).spread('time_to_accuracy_s').mean)}"
+        time, state = mean_time(runs, unit, comparison), state_of(runs)
+        return f"{time}, {state}" if state else f"reached in {time}"
     if runs.best_level.isna().all():
         return state_of(runs)
     return f"{state_of(runs)} (best {target.level_text(target.best(runs.best_level))})"
@@ -206,9 +218,9 @@ def label_methods(axes: list[Axes], comparison: Comparison) -> None:
 def cost(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     if not runs.reached.any():
         return ""
-    group = comparison.group(runs)
-    time, iterations = (group.spread(name).mean for name in ("time_to_accuracy_s", "iterations_to_target"))
-    return f"\n{unit.text(time)}{marks_of(runs)}, {iterations:.0f} iterations"
+    iterations, is_bound = comparison.group(runs).to_target("iterations_to_target")
+    count = f"{'≥ ' if is_bound else ''}{iterations.mean:.0f}"
+    return f"\n{mean_time(runs, unit, comparison)}{marks_of(runs)}, {count} iterations"
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ from shared.figure import (
     add_origin,
     first_in_rows,
     legend_below,
+    mean_time,
     name_of,
     new_figure,
     run_figure,
@@ -170,12 +171,9 @@ def draw_method(
 
 
 def outcome(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
-    """Returns the legend's text about a method: its mean time to the target, or why there is none."""
-    state = state_of(runs)
-    if not runs.reached.any():
-        return state
-    time = unit.text(comparison.group(runs).spread("time_to_accuracy_s").mean)
-    return f"{time}, {state}" if state else time
+    """Returns the legend's text about a method: its mean time to the target, and why some or all runs have none."""
+    time = mean_time(runs, unit, comparison) if runs.reached.any() else ""
+    return ", ".join(filter(None, [time, state_of(runs)]))
 
 
 def wants_logarithm(runs: pd.DataFrame) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from dataclasses import replace
 from functools import partial
 from typing import Sequence
 
@@ -15,10 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shared.comparison import Comparison
-from shared.dots import Dots, dots_of, draw_dots
+from shared.dots import Dots, dots_of, draw_dots, verdict_marks
 from shared.figure import (
     TimeUnit,
     add_origin,
+    mean_time,
     name_of,
     new_figure,
     parser_of,
@@ -28,9 +28,11 @@ from shared.figure import (
 )
 from shared.load import Results
 from shared.look import PAGE_WIDTH_IN
-from shared.report import Group, InputError, Spread
+from shared.report import InputError, Spread
+from speedup import Speedup, speedup_over
 
 LABEL_CHARACTERS = 30
+MARK_WIDTH = 5  # in points
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -89,27 +91,27 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
     """Draws the times on a logarithmic axis, so that equal factors have equal lengths: each run as a dot, the means with
     their intervals, and the step from each mean to the next as a pale line."""
     unit, target = time_unit(comparison.runs), comparison.target
-    groups = [comparison.group(runs) for runs in methods]
-    known = [spread.mean / unit.seconds for group in groups if (spread := group.spread("time_to_accuracy_s")).count]
+    drawn = [dots_to_target(runs, comparison, unit) for runs in methods]
+    known = [dots.spread.mean for dots in drawn if dots]
     left, longest = min(known) / 2, max(known)
     first, former, former_time = None, None, None
-    for row, (runs, group) in enumerate(zip(methods, groups)):
+    for row, (runs, dots) in enumerate(zip(methods, drawn)):
         method = runs.method.iloc[0]
-        timed = runs.assign(time=runs.target_time_s / unit.seconds)
-        dots = dots_of(timed, comparison, "time_to_accuracy_s", "time", "fidelity.verdict")
         if dots is None:
             best = target.level_text(target.best(runs.best_level)) if runs.best_level.notna().any() else ""
             words = state_of(runs) + (f" (best {best})" if best else "")
             axes.annotate(words, (left, row), xytext=(3, 0), textcoords="offset points", va="center", style="italic")
             continue
-        style, time = comparison.styles[method], dots.spread.mean / unit.seconds
+        style, time = comparison.styles[method], dots.spread.mean
         if former_time is not None:
             draw_step(axes, row, former_time, time, style.colour)
-        draw_dots(axes, row, in_unit(dots, unit), style, width=0.5)
+        draw_dots(axes, row, dots, style, width=0.5)
+        end = max(former_time or 0.0, dots.ends[1])
+        mark = max(zip(dots.values, dots.marks))[1] if end == dots.ends[1] else ""
         axes.annotate(
-            words_for(runs, group, unit.text(dots.spread.mean), former, first),
-            (max([time, *([former_time] if former_time else []), in_unit(dots, unit).ends[1]]), row),
-            xytext=(6, 0),
+            words_for(runs, comparison, mean_time(runs, unit, comparison), former, first),
+            (end, row),
+            xytext=(6 + MARK_WIDTH * len(mark), 0),
             textcoords="offset points",
             va="center",
         )
@@ -121,11 +123,18 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
     axes.set_xlabel(f"Time to {target.phrase} ({unit.symbol})")
 
 
-def in_unit(dots: Dots, unit: TimeUnit) -> Dots:
-    """Returns the dots with the report's seconds in the unit. Their values have it already."""
-    spread = dots.spread
-    ends = [None if end is None else end / unit.seconds for end in (spread.ci95_low, spread.ci95_high)]
-    return replace(dots, spread=Spread(spread.count, spread.mean / unit.seconds, *ends))
+def dots_to_target(runs: pd.DataFrame, comparison: Comparison, unit: TimeUnit) -> Dots | None:
+    """Returns the dots of times to the target; None if no run reached it. If only some did, the others stand where they
+    ended, marked ≥."""
+    spread, is_bound = comparison.group(runs).to_target("time_to_accuracy_s")
+    times_s = runs.restricted_target_time_s if is_bound else runs.target_time_s
+    marks = runs.reached.map({True: "", False: "≥"}) + verdict_marks(runs["fidelity.verdict"])
+    return dots_of(in_unit(spread, unit), times_s / unit.seconds, marks)
+
+
+def in_unit(spread: Spread, unit: TimeUnit) -> Spread:
+    numbers = (spread.mean, spread.ci95_low, spread.ci95_high)
+    return Spread(spread.count, *(None if number is None else number / unit.seconds for number in numbers))
 
 
 def draw_step(axes: Axes, row: int, former: float, time: float, colour: str) -> None:
@@ -134,20 +143,25 @@ def draw_step(axes: Axes, row: int, former: float, time: float, colour: str) -> 
     axes.plot([former, time], [row, row], color=colour, alpha=0.3, linewidth=3.0, solid_capstyle="butt", gid="step", zorder=2)
 
 
-def words_for(runs: pd.DataFrame, group: Group, time: str, former: str | None, first: str | None) -> str:
+def words_for(runs: pd.DataFrame, comparison: Comparison, time: str, former: str | None, first: str | None) -> str:
     """Returns the time, its speed-ups over the previous step and (after the second step) the first, and how many runs
     missed the target."""
     words = time
-    if former is not None and (ratio := group.spread(f"speed_up_over_{former}").mean):
-        words += ", " + times_sooner(ratio) + group.mark(former)
-    if first != former and (ratio := group.spread(f"speed_up_over_{first}").mean):
-        words += f"; {times_sooner(ratio)} than the first{group.mark(first)}"
+    if former is not None and (over_former := speedup_over(former, runs, comparison)):
+        words += f", {times_sooner(over_former)}"
+    if first != former and (over_first := speedup_over(first, runs, comparison)):
+        words += f"; {times_sooner(over_first, ' than the first')}"
     missed = state_of(runs)
     return words + (f", {missed}" if missed else "")
 
 
-def times_sooner(ratio: float) -> str:
-    return f"{ratio:.3g}× faster" if ratio >= 1 else f"{1 / ratio:.3g}× slower"
+def times_sooner(speedup: Speedup, than: str = "") -> str:
+    """Returns a speed-up in words. A lower bound of a speed-up below 1 is an upper bound of a slow-down."""
+    if speedup.mean >= 1:
+        words = f"{'≥ ' if speedup.at_least else ''}{speedup.mean:.3g}× faster{than}"
+    else:
+        words = f"{'at most ' if speedup.at_least else ''}{1 / speedup.mean:.3g}× slower{than}"
+    return words + (f" ({speedup.missing})" if speedup.missing else "") + speedup.mark
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ LOG_AXIS_FROM_RATIO = 3.0
 
 @dataclass(frozen=True)
 class Dots:
-    """values: of single runs, in their order, with a mark of each that is not faithful. spread: the report's, of the group."""
+    """values: of single runs, in their order, each with its mark or "". spread: the report's, of the group."""
 
     spread: Spread
     values: tuple[float, ...]
@@ -32,23 +32,26 @@ class Dots:
         return min(self.spread.ends[0], *self.values), max(self.spread.ends[1], *self.values)
 
 
-def dots_of(runs: pd.DataFrame, comparison: Comparison, quantity: str, column: str, verdicts: str) -> Dots | None:
-    """Returns the dots of runs that differ only in their seed; None if none has a value.
-
-    `quantity` is the report's name, `column` and `verdicts` are those of the single runs.
-    """
-    spread = comparison.group(runs).spread(quantity)
-    known = runs[runs[column].notna()] if column in runs.columns else runs.iloc[:0]
-    if not spread.count or known.empty:
+def dots_of(spread: Spread, values: pd.Series, marks: pd.Series) -> Dots | None:
+    """Returns the dots of runs that differ only in their seed, with the report's spread; None if no run has a value."""
+    known = values.notna()
+    if not spread.count or not known.any():
         return None
-    values = tuple(float(value) for value in known[column])
-    return Dots(spread, values, tuple(VERDICT_MARKS.get(verdict, "") for verdict in known[verdicts]))
+    return Dots(spread, tuple(map(float, values[known])), tuple(marks[known]))
+
+
+def verdict_marks(verdicts: pd.Series) -> pd.Series:
+    """Returns the mark of each verdict; "" if the network was faithful."""
+    return verdicts.map(lambda verdict: VERDICT_MARKS.get(verdict, ""))
 
 
 def ratio_dots(runs: pd.DataFrame, comparison: Comparison, quantity: str, baseline: str) -> Dots | None:
     """Returns the dots of a ratio of times to the baseline's, marked if either network was not faithful."""
     name = f"{quantity}_{baseline}"
-    return dots_of(runs, comparison, name, name, f"speed_up_over_{baseline}_fidelity")
+    if name not in runs.columns:
+        return None
+    marks = verdict_marks(runs[f"speed_up_over_{baseline}_fidelity"])
+    return dots_of(comparison.group(runs).spread(name), runs[name], marks)
 
 
 def draw_dots(

@@ -191,6 +191,12 @@ def time_unit(runs: pd.DataFrame) -> TimeUnit:
     return TimeUnit("h", 3600.0) if runs.end_time_s.max() > 7200.0 else TimeUnit("s", 1.0)
 
 
+def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
+    """Returns the mean time to the target of runs of which some reached it; a lower bound if not all did."""
+    spread, is_bound = comparison.group(runs).to_target("time_to_accuracy_s")
+    return f"{'≥ ' if is_bound else ''}{unit.text(spread.mean)}"
+
+
 def add_origin(figure: Figure, comparison: Comparison) -> None:
     """Adds the small print below the figure, with space reserved for it, unless the user wants none."""
     if comparison.look.has_origin:

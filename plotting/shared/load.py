@@ -60,6 +60,7 @@ JUDGED = {
     "hold": "hold",
     "target_preset": "target_preset",
     "target_time_s": "time_to_accuracy_s",
+    "restricted_target_time_s": "restricted_time_to_accuracy_s",
     "target_iteration": "iterations_to_target",
     "first_touch_iteration": "first_touch_iteration",
     "best_level": "best_level",

@@ -247,13 +247,10 @@ def missing_words(reasons: pd.Series) -> str:
 
 
 def to_target_cell(name: str, runs: pd.DataFrame, group: Group, text: Text) -> Cell:
-    """Returns a cell with the mean of a time to the target. If only some runs reached it, the others count with their
-    whole run, so that it is a lower bound, and their number follows."""
-    missing = arrivals(runs)
-    some_missed = runs.reached.any() and (runs.status == "completed").sum() > runs.reached.sum()
-    cell = spread_cell(name, group.spread(f"restricted_{name}" if some_missed else name), text, missing)
-    numbers = {column.removeprefix("restricted_"): value for column, value in cell.numbers.items()}
-    return Cell(f"≥ {cell.text}" if some_missed else cell.text, numbers | {f"{name}_is_lower_bound": some_missed})
+    """Returns a cell with the mean of a time to the target. If only some runs reached it, their number follows."""
+    spread, is_bound = group.to_target(name)
+    cell = spread_cell(name, spread, text, arrivals(runs))
+    return Cell(f"{'≥ ' if is_bound else ''}{cell.text}", cell.numbers | {f"{name}_is_lower_bound": is_bound})
 
 
 def arrivals(runs: pd.DataFrame) -> str:

@@ -70,6 +70,12 @@ class Group:
         summary = self.entry.get(quantity, ABSENT)
         return Spread(summary["count"], summary["mean"], summary["ci95_low"], summary["ci95_high"])
 
+    def to_target(self, quantity: str) -> tuple[Spread, bool]:
+        """Returns the summary of a time or a number of iterations to the target, and whether its mean is a lower bound:
+        if only some completed runs reached the target, the others count with their whole run."""
+        some_missed = 0 < self.entry["reached"] < self.entry["completed"]
+        return self.spread(f"restricted_{quantity}" if some_missed else quantity), some_missed
+
     def is_bound(self, baseline: str) -> bool:
         """Returns whether a speed-up over the baseline is a lower bound."""
         return self.entry[f"speed_up_over_{baseline}_is_lower_bound"]

@@ -186,6 +186,12 @@ def make_record(
     }
 
 
+def with_a_miss(method: str, iteration_time_s: float) -> list[dict[str, Any]]:
+    """Returns two seeds, of which the first reaches the target in 200 iterations and the second, in 480, never does."""
+    curves = [make_curve(iteration_time_s, best) for best in (0.868, 0.80)]
+    return [make_record(method, seed=seed, curve=curve) for seed, curve in enumerate(curves, 1)]
+
+
 def make_network_event(**changes: Any) -> dict[str, Any]:
     """Returns a confirmed change of a link, as in a record's network_events."""
     return {

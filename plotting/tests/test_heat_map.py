@@ -118,6 +118,14 @@ class HeatMapTest(FigureTest):
         self.assertTrue(self.words(figure)[0][0].startswith("≥ "))
         self.assertEqual(figure.axes[0].get_xticklabels()[0].get_text(), "100 Mbit/s\nnot reached")
 
+    def test_times_are_lower_bounds_if_a_seed_missed_the_target(self) -> None:
+        cap = "100 Mbit/s"
+        missed = [{"seed": seed, "curve": make_curve(0.8, best)} for seed, best in ((1, 0.868), (2, 0.80))]
+        records = [swept("dense", cap, "0", **each) for each in missed]
+        records += [swept("pactrain", cap, ratio, seed=1) for ratio in RATIOS]
+        figure = heat_map.draw(self.compared(*records))
+        self.assertEqual(figure.axes[0].get_xticklabels()[0].get_text(), "100 Mbit/s\n≥ 272 s")
+
     def test_degraded_emulation_marks_the_cell_alone(self) -> None:
         records = whole_sweep()
         records[-1]["fidelity"]["verdict"] = "degraded"

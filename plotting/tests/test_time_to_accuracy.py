@@ -7,7 +7,16 @@ from shared.comparison import compare
 from shared.load import load
 
 from .figure_test import FigureTest, legend_texts, small_print
-from .records import METHODS, TARGET, failed_record, make_curve, make_network_event, make_record, make_scripted_record
+from .records import (
+    METHODS,
+    TARGET,
+    failed_record,
+    make_curve,
+    make_network_event,
+    make_record,
+    make_scripted_record,
+    with_a_miss,
+)
 
 
 class TimeToAccuracyTest(FigureTest):
@@ -66,6 +75,10 @@ class TimeToAccuracyTest(FigureTest):
         figure = time_to_accuracy.draw(self.compared(slow, make_record("fp16")))
         self.assertEqual(legend_texts(figure), ["dense: 5 h", "fp16: 0.0239 h"])
         self.assertEqual(figure.axes[0].get_xlabel(), "Train time (h)")
+
+    def test_the_time_is_a_lower_bound_if_a_seed_missed_the_target(self) -> None:
+        figure = time_to_accuracy.draw(self.compared(*with_a_miss("dense", 0.8)))
+        self.assertEqual(legend_texts(figure), ["dense: ≥ 272 s, not reached in 1 of 2"])
 
     def test_failed_runs_are_in_the_legend_and_their_reason_in_the_small_print(self) -> None:
         figure = time_to_accuracy.draw(self.compared(make_record("dense"), failed_record("topk 0.1")))
