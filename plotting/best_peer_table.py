@@ -9,19 +9,20 @@ from typing import Sequence
 
 import pandas as pd
 
-from links_table import MODES, digits, exchange_ms, iteration_ms, measured, origin
+from links_table import MODES, digits, exchange_ms, iteration_ms, mean_over, measured, origin
 from noise import noise_of
 from replay_table import axes_of
-from shared.comparison import quantity_key
+from shared.comparison import quantity_key, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.figure import marks_of
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from shared.number_text import time_text
-from shared.report import VERDICT_MARKS, InputError, Question
+from shared.report import InputError, Question
 
 ABOUT = (
-    "Exchange per iteration in ms. Best peer: the method with the shortest exchange, without {left_out}. "
-    "Exchange, iteration: its time divided by the named method's; above 1 the named method is faster. "
+    "Exchange per iteration in ms, the mean over seeds. Best peer: the method with the shortest exchange, without "
+    "{left_out}. Exchange, iteration: its time divided by the named method's; above 1 the named method is faster. "
     "°: simulated, †: network emulation degraded, ‡: not judged.\n"
 )
 
@@ -54,7 +55,8 @@ def table(results: Results, named: Sequence[str], no_peers: Sequence[str]) -> st
     methods = list(dict.fromkeys(runs.method))
     if unknown := [name for name in (*named, *no_peers) if name not in methods]:
         raise InputError(f"{results.directory}: no complete run of the method {unknown[0]}; known: {', '.join(methods)}")
-    settings = [tuple(axes_of(run).items()) for _, run in runs.iterrows()]
+    axes = with_modes([axes_of(run) for _, run in runs.iterrows()], runs["mode"])
+    settings = [tuple(each.items()) for each in axes]
     by_setting = {setting: runs[[each == setting for each in settings]] for setting in dict.fromkeys(settings)}
     ordered = sorted(by_setting, key=lambda setting: [quantity_key(value) for _, value in setting])
     rows = [row(dict(each), by_setting[each], methods, named, no_peers) for each in ordered]
@@ -67,26 +69,28 @@ def row(
     setting: dict[str, str], runs: pd.DataFrame, methods: Sequence[str], named: Sequence[str], no_peers: Sequence[str]
 ) -> dict[str, str]:
     """Returns one line: the setting, every method's exchange, the best peer, and the factors over it."""
-    own = {run.method: run for _, run in runs.iterrows()}
+    own = dict(list(runs.groupby("method", sort=False)))
+    exchange = {method: mean_over(each, exchange_ms) for method, each in own.items()}
     noise = noise_of(measured(runs))
     relative = noise.iteration_time if noise else 0.0
     text, ratio = time_text(relative), time_text(math.sqrt(2.0) * relative)
     cells = setting or {"network": "all"}
     for method in methods:
-        cells[method] = digits(text, exchange_ms(own[method])) + mark(own[method]) if method in own else UNKNOWN
-    peers = [run for method, run in own.items() if method not in (*named, *no_peers)]
-    best = min(peers, key=exchange_ms, default=None)
-    cells["best peer"] = UNKNOWN if best is None else best.method
+        cells[method] = digits(text, exchange[method]) + mark(own[method]) if method in own else UNKNOWN
+    peers = [method for method in own if method not in (*named, *no_peers) and exchange[method] is not None]
+    best = min(peers, key=exchange.__getitem__, default=UNKNOWN)
+    cells["best peer"] = best
     for method in named:
         for heading, quantity in (("exchange", exchange_ms), ("iteration", iteration_ms)):
-            known = best is not None and method in own and quantity(own[method]) > 0
-            factor = quantity(best) / quantity(own[method]) if known else None
-            cells[f"{method}: {heading}"] = UNKNOWN if factor is None else f"{digits(ratio, factor)}×"
+            times = [mean_over(own[name], quantity) for name in (best, method) if name in own]
+            known = len(times) == 2 and all(times)
+            both = pd.concat([own[best], own[method]]) if known else None
+            cells[f"{method}: {heading}"] = f"{digits(ratio, times[0] / times[1])}×{mark(both)}" if known else UNKNOWN
     return cells
 
 
-def mark(run: pd.Series) -> str:
-    return "°" if run["mode"] == "simulate" else VERDICT_MARKS.get(run["fidelity.verdict"], "")
+def mark(runs: pd.DataFrame) -> str:
+    return "°" if (runs["mode"] == "simulate").all() else marks_of(runs)
 
 
 if __name__ == "__main__":

@@ -8,11 +8,12 @@ from typing import Any, Sequence
 
 import pandas as pd
 
-from links_table import MODES, exchange_ms, origin
+from links_table import MODES, digits, exchange_ms, mean_over, origin
 from noise import noise_of
 from replay_table import axes_of
-from shared.comparison import quantity_key
+from shared.comparison import in_words, quantity_key, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.figure import marks_of
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from shared.number_text import time_text
@@ -56,11 +57,8 @@ def table(results: Results, rows: str, columns: str) -> str:
         if any(axis not in each for each in axes):
             known = ", ".join(dict.fromkeys(name for each in axes for name in each))
             raise InputError(f"{results.directory}: not every run has an axis {axis}; the axes are {known}")
-    runs = runs.assign(
-        row=[each.pop(rows) for each in axes],
-        column=[each.pop(columns) for each in axes],
-        panel=[", ".join(f"{axis} = {value}" for axis, value in each.items()) for each in axes],
-    )
+    runs = runs.assign(row=[each.pop(rows) for each in axes], column=[each.pop(columns) for each in axes])
+    runs = runs.assign(panel=[in_words(each) for each in with_modes(axes, runs["mode"])])
     order = sorted(runs.column.unique(), key=quantity_key)
     parts = []
     for panel in sorted(runs.panel.unique(), key=quantity_key):
@@ -82,14 +80,13 @@ def line(heading: str, runs: pd.DataFrame, order: Sequence[str]) -> dict[str, st
 
 
 def cell(runs: pd.DataFrame) -> str:
-    time_ms = sum(exchange_ms(run) for _, run in runs.iterrows()) / len(runs)
     noise = noise_of(runs[runs["mode"] != "simulate"])
-    text = time_text(noise.iteration_time if noise else 0.0)(time_ms, time_ms)
+    text = digits(time_text(noise.iteration_time if noise else 0.0), mean_over(runs, exchange_ms))
     read = (resent_segments(run.get("connections")) for _, run in runs.iterrows())
     resent = [segments for segments in read if segments is not None]
     if resent:
         text += f" ({sum(resent) / len(resent):.0f})"
-    return text + "".join(sorted({VERDICT_MARKS.get(verdict, "") for verdict in runs["fidelity.verdict"]}))
+    return text + marks_of(runs)
 
 
 def resent_segments(connections: Any) -> int | None:

@@ -10,8 +10,8 @@ from typing import Callable, Sequence
 import pandas as pd
 
 from noise import noise_of
-from replay_table import axes_of
-from shared.comparison import quantity_key
+from replay_table import axes_of, mean
+from shared.comparison import in_words, quantity_key, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, noise_notes, records_parser
@@ -64,10 +64,8 @@ def table(results: Results, rows: str = METHOD) -> str:
     if any(rows not in each for each in axes):
         known = ", ".join(sorted(set().union(*axes)))
         raise InputError(f"{results.directory}: not every run has an axis {rows}; the axes are {known}")
-    runs = runs.assign(
-        row=[each.pop(rows) for each in axes],
-        panel=[", ".join(f"{axis} = {value}" for axis, value in each.items()) for each in axes],
-    )
+    runs = runs.assign(row=[each.pop(rows) for each in axes])
+    runs = runs.assign(panel=[in_words(each) for each in with_modes(axes, runs["mode"])])
     quantities = {LINK: busiest_kb} if (runs["mode"] == "live").any() else {}
     quantities |= {"exchange (ms)": exchange_ms, "iteration (ms)": iteration_ms}
     parts = []
@@ -94,13 +92,14 @@ def row(heading_of_rows: str, run: pd.Series, first: pd.Series, quantities: dict
         value, of_first = quantity(run), quantity(first)
         relative = noise.iteration_time if noise and quantity is not busiest_kb else 0.0
         text, ratio = time_text(relative), time_text(math.sqrt(2.0) * relative)
-        cells[heading] = UNKNOWN if value is None else f"{digits(text, value)} ({digits(ratio, value / of_first)})"
+        relation = f" ({digits(ratio, value / of_first)})" if value is not None and of_first else ""
+        cells[heading] = digits(text, value) + relation
     cells["network"] = "simulated" if run["mode"] == "simulate" else str(run["fidelity.verdict"])
     return cells
 
 
-def digits(text: Text, value: float) -> str:
-    return text(value, value)
+def digits(text: Text, value: float | None) -> str:
+    return UNKNOWN if value is None else text(value, value)
 
 
 def busiest_kb(run: pd.Series) -> float | None:
@@ -110,12 +109,22 @@ def busiest_kb(run: pd.Series) -> float | None:
     return counts.max() / run.iterations / 1e3
 
 
-def exchange_ms(run: pd.Series) -> float:
-    return 1e3 * run["iteration_time_s.exchange"]
+def exchange_ms(run: pd.Series) -> float | None:
+    return milliseconds(run.get("iteration_time_s.exchange"))
 
 
-def iteration_ms(run: pd.Series) -> float:
-    return 1e3 * run["iteration_time_s.mean"]
+def iteration_ms(run: pd.Series) -> float | None:
+    return milliseconds(run["iteration_time_s.mean"])
+
+
+def milliseconds(time_s: float | None) -> float | None:
+    """Returns None for null: external trainers, such as pytorch-ddp, do not know every part of an iteration's time."""
+    return None if pd.isna(time_s) else 1e3 * time_s
+
+
+def mean_over(runs: pd.DataFrame, quantity: Quantity) -> float | None:
+    """Returns the mean over runs that differ only in their seed; None if one has no value."""
+    return mean([quantity(run) for _, run in runs.iterrows()])
 
 
 def origin(runs: pd.DataFrame) -> str:

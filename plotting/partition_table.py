@@ -10,7 +10,7 @@ import pandas as pd
 
 from learning_rates_table import origin
 from methods_table import percent
-from shared.comparison import common_target, quantity_key
+from shared.comparison import common_target, in_words, quantity_key
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, missing_words, records_parser
@@ -68,7 +68,7 @@ def with_columns(results: Results, columns: str) -> pd.DataFrame:
         raise InputError(f"{results.directory}: not every run has an axis {columns}; the axes are: {known}")
     return results.runs.assign(
         column=[each.pop(columns) for each in axes],
-        panel=[", ".join(f"{axis} = {value}" for axis, value in each.items()) for each in axes],
+        panel=[in_words(each) for each in axes],
     )
 
 

@@ -10,7 +10,7 @@ from typing import Callable, Sequence
 
 import pandas as pd
 
-from shared.comparison import quantity_key
+from shared.comparison import in_words, quantity_key
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
@@ -162,7 +162,7 @@ def key_of(run: pd.Series) -> tuple[str, str, str]:
 
 
 def title_of(run: pd.Series) -> str:
-    return ", ".join(f"{axis} = {value}" for axis, value in axes_of(run).items())
+    return in_words(axes_of(run))
 
 
 def row(pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:

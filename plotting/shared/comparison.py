@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 import re
+from collections import defaultdict
 from dataclasses import dataclass, replace
-from typing import Callable
+from typing import Callable, Iterable, Sequence
 
 import pandas as pd
 
@@ -152,7 +153,7 @@ def common_target(results: Results) -> Target:
 
 
 def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
-    titles = [", ".join(f"{axis} = {value}" for axis, value in axes.items()) for axes in runs.other_axes]
+    titles = [in_words(axes) for axes in runs.other_axes]
     order = sorted(set(titles), key=quantity_key)
     if len(order) > MOST_PANELS:
         raise InputError(
@@ -164,6 +165,21 @@ def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
     for panel in panels:
         check_comparable(panel)
     return panels
+
+
+def with_modes(settings: Sequence[dict[str, str]], modes: Iterable[str]) -> list[dict[str, str]]:
+    """Returns the settings of runs, with the runs' modes if a setting has runs of several: such times must neither be
+    averaged nor compared."""
+    known: dict[frozenset[tuple[str, str]], set[str]] = defaultdict(set)
+    pairs = list(zip(settings, modes))
+    for setting, mode in pairs:
+        known[frozenset(setting.items())].add(mode)
+    are_mixed = any(len(each) > 1 for each in known.values())
+    return [{**setting, "mode": mode} if are_mixed else setting for setting, mode in pairs]
+
+
+def in_words(setting: dict[str, str]) -> str:
+    return ", ".join(f"{axis} = {value}" for axis, value in setting.items())
 
 
 def check_comparable(panel: Panel) -> None:

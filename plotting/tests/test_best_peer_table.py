@@ -11,6 +11,8 @@ import best_peer_table
 from .records import make_record, write
 from .test_replay_table import rows_of
 
+TIMES = {"dense": 0.3, "fp16": 0.4, "pactrain": 0.2}
+
 
 def run(method: str, exchange_s: float, count: str = "8", **changes: Any) -> dict[str, Any]:
     record = make_record(method, axes={"count": count}, **changes)
@@ -50,12 +52,50 @@ class BestPeerTableTest(unittest.TestCase):
         self.assertEqual((fourteen["count"], fourteen["pactrain: exchange"]), ("14", "1.00×"))
 
     def test_networks_that_are_not_faithful_are_marked(self) -> None:
-        simulated = {**run("fp16", 0.2, mode="simulate"), "fidelity": None}
+        simulated = {**run("fp16", 0.2, count="16", mode="simulate"), "fidelity": None}
         degraded = run("pactrain", 0.2, fidelity={"verdict": "degraded", "checks": []})
         code, text, _ = self.call(run("dense", 0.3), simulated, degraded)
         self.assertEqual(code, 0)
+        emulated, other = rows_of(text)
+        self.assertEqual((emulated["dense"], emulated["pactrain"], other["fp16"]), ("300", "200†", "200°"))
+
+    def test_seeds_are_averaged(self) -> None:
+        seeds = [run("pactrain", exchange_s, seed=seed) for seed, exchange_s in ((1, 0.2), (2, 0.4))]
+        code, text, _ = self.call(run("dense", 0.3), run("fp16", 0.6), *seeds)
+        self.assertEqual(code, 0)
         (row,) = rows_of(text)
-        self.assertEqual((row["dense"], row["fp16"], row["pactrain"]), ("300", "200°", "200†"))
+        self.assertEqual((row["pactrain"], row["pactrain: exchange"]), ("300", "2.00×"))
+
+    def test_modes_have_rows_of_their_own(self) -> None:
+        times = {"live": (0.6, 0.3), "simulate": (0.8, 0.2)}
+        records = [
+            run(method, exchange_s, mode=mode)
+            for mode, own in times.items()
+            for method, exchange_s in zip(("fp16", "pactrain"), own)
+        ]
+        code, text, _ = self.call(*records, more=("--no-peers",))
+        self.assertEqual(code, 0)
+        live, simulated = rows_of(text)
+        shown = ("mode", "fp16", "pactrain: exchange")
+        self.assertEqual([live[each] for each in shown], ["live", "600", "2.00×"])
+        self.assertEqual([simulated[each] for each in shown], ["simulate", "800°", "4.00×°"])
+
+    def test_a_factor_has_the_mark_of_either_network(self) -> None:
+        degraded = {"fidelity": {"verdict": "degraded", "checks": []}}
+        for marked in ("fp16", "pactrain"):
+            with self.subTest(marked):
+                records = {method: run(method, each) for method, each in TIMES.items()}
+                code, text, _ = self.call(*(records | {marked: run(marked, TIMES[marked], **degraded)}).values())
+                self.assertEqual(code, 0)
+                self.assertEqual(rows_of(text)[0]["pactrain: exchange"], "2.00×†")
+
+    def test_an_exchange_that_was_not_measured_is_unknown(self) -> None:
+        records = {method: run(method, each) for method, each in TIMES.items()}
+        records["fp16"]["iteration_time_s"]["exchange"] = None
+        code, text, err = self.call(*records.values())
+        self.assertEqual((code, err), (0, ""))
+        (row,) = rows_of(text)
+        self.assertEqual((row["fp16"], row["best peer"], row["pactrain: exchange"]), ("-", "-", "-"))
 
     def test_an_unknown_method_is_wrong_input(self) -> None:
         code, _, err = self.call(run("dense", 0.3), of="pactrian")

@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
 import contextlib
 import io
 import tempfile
@@ -25,7 +27,7 @@ EDGE = {
 }
 
 
-def run(exchange_s: float, resent: int | None = None, verdict: str = "faithful", **axes: str) -> dict[str, Any]:
+def run(exchange_s: float | None, resent: int | None = None, verdict: str = "faithful", **axes: str) -> dict[str, Any]:
     record = make_record("dense", axes=AXES | axes)
     record["iteration_time_s"]["exchange"] = exchange_s
     record["fidelity"]["verdict"] = verdict
@@ -71,6 +73,19 @@ class ExchangeTableTest(unittest.TestCase):
     def test_what_was_not_run_has_no_number(self) -> None:
         _, text, _ = self.call(run(0.25), run(0.5, queue="10 ms"), run(0.75, control="bbr"))
         self.assertEqual({row["control"]: row["10 ms"] for row in rows_of(text)}, {"cubic": "500", "bbr": "-"})
+
+    def test_an_exchange_that_was_not_measured_has_no_number(self) -> None:
+        code, text, err = self.call(run(0.25), run(None, queue="10 ms"))
+        self.assertEqual((code, err), (0, ""))
+        (row,) = rows_of(text)
+        self.assertEqual((row["1 ms"], row["10 ms"]), ("250", "-"))
+
+    def test_modes_have_tables_of_their_own(self) -> None:
+        live, replayed = run(0.25), run(0.75)
+        replayed |= {"mode": "replay", "run_id": "0" * 16, "config": replayed["config"] | {"mode": "replay"}}
+        _, text, _ = self.call(live, replayed)
+        of_live, of_replay = text.split("**method = dense, mode = replay**")
+        self.assertEqual([rows_of(each)[0]["1 ms"] for each in (of_live, of_replay)], ["250", "750"])
 
     def test_an_axis_that_is_not_there_is_refused(self) -> None:
         code, _, err = self.call(run(0.25), columns="queues")

@@ -57,6 +57,20 @@ class LinksTableTest(unittest.TestCase):
         self.assertEqual(code, 2)
         self.assertIn("not every run has an axis sise; the axes are method, size", err)
 
+    def test_an_exchange_that_was_not_measured_has_no_number(self) -> None:
+        dense, fp16 = run("dense", 4_000_000), run("fp16", 2_000_000)
+        dense["iteration_time_s"]["exchange"] = None
+        code, text, err = self.call(dense, fp16)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([row["exchange (ms)"] for row in rows_of(text)], ["-", "600"])
+
+    def test_modes_have_tables_of_their_own(self) -> None:
+        simulated = {**run("dense", 1), "mode": "simulate", "fidelity": None}
+        code, text, err = self.call(simulated, run("fp16", 2_000_000))
+        self.assertEqual((code, err), (0, ""))
+        of_live, simulated = text.split("**ratio = 0.1, mode = simulate**")
+        self.assertEqual([rows_of(each)[0]["busiest link (kB)"] for each in (of_live, simulated)], ["2000 (1.00)", "-"])
+
     def test_a_simulated_network_says_so(self) -> None:
         record = {**run("dense", 1), "mode": "simulate"}
         record["fidelity"] = None
