@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from shared.comparison import Comparison, Panel
-from shared.figure import add_origin, legend_below, new_figure, parser_of, write_figure
+from shared.figure import add_origin, legend_below, name_of, new_figure, parser_of, write_figure
 from shared.rate_trace import bit_per_s, rate_text
 from shared.report import InputError
 
@@ -49,22 +49,21 @@ def with_utilisation(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def by_rate(runs: pd.DataFrame) -> pd.Series:
-    """Returns one method's utilisation by rate, the mean over seeds."""
-    return runs.groupby("rate_bit_per_s").utilisation.mean()
+    """Returns one method's utilisation by rate, the mean over seeds, at the rates at which it is known."""
+    return runs.groupby("rate_bit_per_s").utilisation.mean().dropna()
 
 
 def rate_for(utilisation: pd.Series, share: float) -> float:
-    """Returns the lowest rate with that utilisation, between measured rates by the rate's logarithm: -inf if the lowest
-    measured rate has it, and inf if none has."""
+    """Returns the rate from which on utilisation is at least that share, interpolated by the rate's logarithm: -inf if it
+    is at all measured rates, and inf if it is not at the highest."""
     rates, values = utilisation.index.to_list(), utilisation.to_list()
-    above = [place for place, value in enumerate(values) if value >= share]
-    if not above:
-        return math.inf
-    place = above[0]
-    if place == 0:
+    last_below = max((place for place, value in enumerate(values) if value < share), default=None)
+    if last_below is None:
         return -math.inf
-    part = (share - values[place - 1]) / (values[place] - values[place - 1])
-    return rates[place - 1] * (rates[place] / rates[place - 1]) ** part
+    if last_below == len(values) - 1:
+        return math.inf
+    (low, high), (start, end) = (each[last_below : last_below + 2] for each in (values, rates))
+    return start * (end / start) ** ((share - low) / (high - low))
 
 
 def draw(comparison: Comparison) -> Figure:
@@ -73,7 +72,8 @@ def draw(comparison: Comparison) -> Figure:
         axes.axhline(share, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5, label="_marked")
     for method, runs in comparison.panels[0].runs.groupby("method", sort=False):
         curve = by_rate(runs)
-        axes.plot(curve.index, curve, **comparison.styles[method].line(), label=comparison.shown(method), zorder=3)
+        name = name_of(method, runs, comparison)
+        axes.plot(curve.index, curve, **comparison.styles[method].line(), label=name, zorder=3)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda rate, _: rate_text(rate)))
     axes.set_xlabel("Rate of the bottlenecks")

@@ -10,11 +10,14 @@ from typing import Sequence
 import pandas as pd
 
 from links_table import origin
+from shared.comparison import in_words, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
+from shared.figure import marks_of
 from shared.load import Results, load
-from shared.markdown_table import grid, in_markdown, records_parser
+from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser
 from shared.rate_trace import rate_text
 from shared.report import Question
+from shared.small_print import meanings_of_marks
 from utilisation import MARKED, by_rate, rate_for, with_utilisation
 
 ABOUT = (
@@ -40,19 +43,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def table(results: Results) -> str:
+    """Returns a table, or one per mode if there are several, then the notes and the origin."""
     timed = results.runs[results.runs["mode"] != "converge"]
     runs = with_utilisation(timed)
-    rows = [row(method, by_rate(own)) for method, own in runs.groupby("method", sort=False)]
-    order = {method: place for place, method in enumerate(dict.fromkeys(timed.method))}
-    rows.sort(key=lambda each: order[each["method"]])
-    return "\n".join([grid(rows), ABOUT, in_markdown(origin(runs)) + "\n"])
+    runs = runs.assign(panel=[in_words(each) for each in with_modes([{}] * len(runs), runs["mode"])])
+    parts = []
+    for title, panel in runs.groupby("panel"):
+        if title:
+            parts.append(f"**{in_markdown(title)}**\n")
+        by_method = dict(list(panel.groupby("method")))
+        order = [method for method in dict.fromkeys(timed.method) if method in by_method]
+        parts.append(grid([row(method, by_method[method]) for method in order]))
+    source = " · ".join([origin(runs), *meanings_of_marks(runs["fidelity.verdict"])])
+    return "\n".join([*parts, ABOUT, in_markdown(source) + "\n"])
 
 
-def row(method: str, utilisation: pd.Series) -> dict[str, str]:
-    return {"method": method} | {f"{share:.0%}": cell(utilisation, share) for share in MARKED}
+def row(method: str, runs: pd.DataFrame) -> dict[str, str]:
+    utilisation = by_rate(runs)
+    return {"method": method + marks_of(runs)} | {f"{share:.0%}": cell(utilisation, share) for share in MARKED}
 
 
 def cell(utilisation: pd.Series, share: float) -> str:
+    if utilisation.empty:
+        return UNKNOWN
     rate = rate_for(utilisation, share)
     if rate == -math.inf:
         return f"below {rate_text(utilisation.index[0])}"

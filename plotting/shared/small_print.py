@@ -119,8 +119,9 @@ def caveats(comparison: Comparison) -> list[str]:
     notes = []
     runs = comparison.runs
     # A speed-up's verdict covers its baseline, which a selection may leave out.
-    verdicts = {verdict for name in runs.columns if name in VERDICTS or name.endswith(OF_SPEED_UPS) for verdict in runs[name]}
-    notes += [f"{VERDICT_MARKS[verdict]} {meaning}" for verdict, meaning in MEANINGS_OF_MARKS.items() if verdict in verdicts]
+    notes += meanings_of_marks(
+        verdict for name in runs.columns if name in VERDICTS or name.endswith(OF_SPEED_UPS) for verdict in runs[name]
+    )
     if comparison.runs["network_events"].map(any_happened).any():
         notes.append("links changed during the runs")
     if not comparison.target_was_preset:
@@ -129,6 +130,12 @@ def caveats(comparison: Comparison) -> list[str]:
     if differing:
         notes.append(f"methods also differ in {', '.join(differing)}")
     return notes + [textwrap.shorten(line, 90, placeholder=" …") for line in incomplete_runs(comparison)]
+
+
+def meanings_of_marks(verdicts: Iterable[Any]) -> list[str]:
+    """Returns the meaning of each mark that these verdicts have."""
+    present = set(verdicts)
+    return [f"{VERDICT_MARKS[name]} {meaning}" for name, meaning in MEANINGS_OF_MARKS.items() if name in present]
 
 
 def incomplete_runs(comparison: Comparison) -> list[str]:
