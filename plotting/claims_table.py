@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from typing import Sequence
 
 import pandas as pd
@@ -22,6 +23,22 @@ BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 USUAL_RATIO = "0.5"
 FIG5_CAP = "1 Gbit/s"
 PRUNED_SHARE = "0.8"
+NONE_AT, MOST_NAMED = "none at", 2
+
+
+@dataclass(frozen=True)
+class Found:
+    """speedups: in their order, with their places. without: the places that were run but have no speed-up."""
+
+    speedups: Sequence[tuple[Speedup, str]]
+    without: Sequence[str]
+
+    def words(self, of_speedups: str) -> str:
+        """Returns the words of the speed-ups, and where there is none."""
+        if not self.without:
+            return of_speedups
+        count = f"{len(self.without)} of {len(self.speedups) + len(self.without)} places"
+        return f"{of_speedups}; {NONE_AT} {count if len(self.without) > MOST_NAMED else '; '.join(self.without)}"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -55,6 +72,8 @@ def table(results: Results) -> str:
         f"Speed-up: in time to {comparison.target.phrase}. The claims are for the paper's four models and two data sets; "
         "1.25× to 7.05× is over FP16 and TopK together."
     ]
+    if any(NONE_AT in each[name] for each in rows for name in methods):
+        notes.append("None: the method did not reach the target there, or has no baseline.")
     return "\n".join([grid(rows), "\n".join(notes) + "\n", in_markdown(table_origin(comparison)) + "\n"])
 
 
@@ -71,33 +90,34 @@ def pactrain_methods(comparison: Comparison) -> dict[str, pd.DataFrame]:
 
 def ratios_over(
     baseline: str, comparison: Comparison, runs: pd.DataFrame, ratios: Sequence[str], caps: Sequence[str] | None = None
-) -> list[tuple[Speedup, str]]:
-    """Returns the speed-up over the baseline at each cap and prune ratio that has one, and the words for the place, in
-    the order of the speed-ups."""
-    out = []
+) -> Found:
+    """Returns the speed-ups over the baseline at these caps and prune ratios, as far as they were run."""
+    speedups, without = [], []
     for panel in comparison.panels:
         if caps is not None and panel.title not in caps:
             continue
         for ratio in ratios:
-            speedup = speedup_over(baseline, at(runs, {CAPS: panel.title, RATIOS: ratio}), comparison)
-            if speedup is not None:
-                out.append((speedup, f"{panel.title}, {percent(ratio)} pruned"))
-    return sorted(out, key=lambda found: found[0].mean)
+            there, place = at(runs, {CAPS: panel.title, RATIOS: ratio}), f"{panel.title}, {percent(ratio)} pruned"
+            if speedup := speedup_over(baseline, there, comparison):
+                speedups.append((speedup, place))
+            elif len(there):
+                without.append(place)
+    return Found(sorted(speedups, key=lambda found: found[0].mean), without)
 
 
 def most_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
     found = ratios_over("dense", comparison, runs, axis_values(comparison.runs, RATIOS))
-    if not found:
-        return UNKNOWN
-    largest, where = found[-1]
-    return f"{largest.text()} ({where})"
+    if not found.speedups:
+        return found.words(UNKNOWN)
+    largest, where = found.speedups[-1]
+    return found.words(f"{largest.counted_text()} ({where})")
 
 
 def range_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
     found = ratios_over("fp16", comparison, runs, [USUAL_RATIO])
-    if not found:
-        return UNKNOWN
-    return " to ".join(speedup.text() for speedup, _ in (found[0], found[-1]))
+    if not found.speedups:
+        return found.words(UNKNOWN)
+    return found.words(" to ".join(found.speedups[end][0].counted_text() for end in (0, -1)))
 
 
 def fig5_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
@@ -108,14 +128,19 @@ def fig5_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
     return only(ratios_over("fp16", comparison, runs, [USUAL_RATIO], [FIG5_CAP]))
 
 
-def only(found: list[tuple[Speedup, str]]) -> str:
-    return found[0][0].text() if found else UNKNOWN
+def only(found: Found) -> str:
+    return found.words(found.speedups[0][0].counted_text() if found.speedups else UNKNOWN)
 
 
 def accuracy_lost(comparison: Comparison, runs: pd.DataFrame) -> str:
-    dense = comparison.runs[comparison.runs["config.synchroniser.name"] == "dense"].final_level.mean()
-    pruned = at(runs, {RATIOS: PRUNED_SHARE}).final_level.mean()
-    return UNKNOWN if pd.isna(dense) or pd.isna(pruned) else f"{100 * (dense - pruned):.1f}"
+    dense = mean_final_level(comparison.runs[comparison.runs["config.synchroniser.name"] == "dense"])
+    pruned = mean_final_level(at(runs, {RATIOS: PRUNED_SHARE}))
+    known = not (comparison.target.is_loss or pd.isna(dense) or pd.isna(pruned))
+    return f"{100 * (dense - pruned):.1f}" if known else UNKNOWN
+
+
+def mean_final_level(runs: pd.DataFrame) -> float:
+    return runs.final_level[runs.status == "completed"].mean()
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from typing import Any
 import claims_table
 
 from .figure_test import FigureTest
-from .records import make_curve, write
+from .records import TEXT_TARGET, make_curve, make_text_curve, write
 from .test_heat_map import CAPS_MBIT_PER_S, swept
 from .test_replay_table import rows_of
 
@@ -47,6 +47,35 @@ class ClaimsTableTest(FigureTest):
         lost = self.table(*records)[-1]
         self.assertEqual(lost["pactrain"], f"{100 * (ends[0] - ends[1]):.1f}")
         self.assertEqual(lost["pactrain ternary"], "-")
+
+    def test_lost_accuracy_is_of_completed_runs(self) -> None:
+        records = sweep()
+        expected = self.table(*records)[-1]["pactrain"]
+        for record in records:
+            if record["labels"]["pruning.ratio"] == "0.8" and record["config"]["bottleneck"]["rate"] == "1 Gbit/s":
+                record |= {"status": "interrupted", "curve": record["curve"][:2]}
+        self.assertEqual(self.table(*records)[-1]["pactrain"], expected)
+
+    def test_a_loss_has_no_points_of_accuracy(self) -> None:
+        curves = {method: make_text_curve(0.8, best) for method, best in (("dense", 2.0), ("pactrain", 2.1))}
+        records = [
+            swept(method, "1 Gbit/s", ratio, curve=curves[method], aims=(TEXT_TARGET,))
+            for method, ratio in (("dense", "0"), ("pactrain", "0.5"), ("pactrain", "0.8"))
+        ]
+        self.assertEqual(self.table(*records)[-1]["pactrain"], "-")
+
+    def test_seeds_that_missed_the_target_are_counted(self) -> None:
+        missed = swept("pactrain", "1 Gbit/s", "0.5", seed=2, curve=make_curve(0.1, 0.8))
+        fig5_dense = self.table(*sweep(), swept("dense", "1 Gbit/s", "0", seed=2), missed)[2]
+        self.assertEqual(fig5_dense["pactrain"], "1.29× (1 of 2)")
+
+    def test_places_without_a_speed_up_are_named_or_counted(self) -> None:
+        never = [swept("pactrain", "1 Gbit/s", "0.5", curve=make_curve(0.1, 0.8))]
+        most, over_fp16, fig5_dense, *_ = self.table(*sweep(), *never)
+        self.assertEqual(over_fp16["pactrain"], "1.00× to 1.00×; none at 1 Gbit/s, 50 % pruned")
+        self.assertEqual(fig5_dense["pactrain"], "-; none at 1 Gbit/s, 50 % pruned")
+        never += [swept("pactrain", cap, "0.8", curve=make_curve(0.1, 0.8)) for cap in CAPS_MBIT_PER_S]
+        self.assertTrue(self.table(*never)[0]["pactrain"].endswith("; none at 4 of 6 places"))
 
     def test_without_pactrain_there_is_nothing_to_say(self) -> None:
         write(self.directory, *(record for record in sweep() if "pactrain" not in record["labels"]["method"]))
