@@ -56,7 +56,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.Data
     target = comparison.target
     axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
-        name, state = name_of(method, runs, comparison), state_of(runs)
+        name = ": ".join(filter(None, [name_of(method, runs, comparison), state_of(runs)]))
         style = comparison.styles[method]
         for index, run in enumerate(runs.to_dict("records")):
             curve = with_bytes(curves[curves.run_id == run["run_id"]], run)
@@ -66,7 +66,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.Data
                 **(style.line() if index == 0 else {**style.line(), "marker": ""}),
                 markevery=(0.04 * place % 0.2, 0.2),
                 linewidth=None if len(runs) == 1 else 0.7,
-                label=f"_{name}" if index else name if run["reached"] else f"{name}: {state}",
+                label=f"_{name}" if index else name,
                 zorder=3,
             )
     axes.set_title(panel.title)

@@ -2,7 +2,7 @@
 import level_over_bytes
 
 from .figure_test import FigureTest, legend_texts
-from .records import failed_record, make_record, write
+from .records import failed_record, make_record, with_a_miss, write
 
 
 class LevelOverBytesTest(FigureTest):
@@ -24,6 +24,10 @@ class LevelOverBytesTest(FigureTest):
             self.compared(make_record("dense"), make_record("topk 0.01"), failed_record("topk 0.1"))
         )
         self.assertEqual(legend_texts(figure), ["dense", "topk 0.01: not reached", "topk 0.1: failed"])
+
+    def test_the_legend_counts_the_seeds_that_did_not_reach_the_target(self) -> None:
+        figure = level_over_bytes.draw(self.compared(*with_a_miss("dense", 0.8)))
+        self.assertEqual(legend_texts(figure), ["dense: not reached in 1 of 2"])
 
     def test_the_program_takes_runs_without_times(self) -> None:
         write(self.directory, make_record("dense", mode="converge", train_time_s=None))
