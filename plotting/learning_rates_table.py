@@ -11,7 +11,7 @@ from typing import Any, Sequence
 
 import pandas as pd
 
-from shared.comparison import common_target
+from shared.comparison import common_target, in_words, quantity_key, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
@@ -71,17 +71,25 @@ def rate_in(config: dict[str, Any], otherwise: float | None) -> float | None:
 
 
 def table(results: Results, used: dict[str, float | None]) -> str:
+    """Returns one table with notes per combination of the other swept axes, then the origin."""
     runs = results.runs
     if not all(AXIS in axes for axes in runs.other_axes):
         raise InputError(
             f"{results.directory}: not every run has an axis {AXIS}; sweep it, as in experiments/learning-rates.json"
         )
     target = common_target(results)
-    trials = {method: trials_of(each) for method, each in runs.groupby("method", sort=False)}
-    order = sorted({trial.rate for each in trials.values() for trial in each})
-    rows = [row(method, each, order, target, used) for method, each in trials.items()]
-    parts = [grid(rows), "".join(f"{note}\n" for note in notes(trials, target, used)), in_markdown(origin(runs)) + "\n"]
-    return "\n".join(parts)
+    others = [{axis: value for axis, value in axes.items() if axis != AXIS} for axes in runs.other_axes]
+    runs = runs.assign(panel=[in_words(each) for each in with_modes(others, runs["mode"])])
+    parts = []
+    for title in sorted(runs.panel.unique(), key=quantity_key):
+        if title:
+            parts.append(f"**{in_markdown(title)}**\n")
+        by_method = runs[runs.panel == title].groupby("method", sort=False)
+        trials = {method: trials_of(each) for method, each in by_method}
+        order = sorted({trial.rate for each in trials.values() for trial in each})
+        parts.append(grid([row(method, each, order, target, used) for method, each in trials.items()]))
+        parts.append("".join(f"{note}\n" for note in notes(trials, target, used)))
+    return "\n".join([*parts, in_markdown(origin(runs)) + "\n"])
 
 
 def trials_of(runs: pd.DataFrame) -> list[Trial]:
@@ -139,7 +147,10 @@ def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float 
     others = [method for method, rate in used.items() if (trial := best.get(method)) and rate != trial.rate]
     if others:
         lines.append(f"Used with another rate than their best: {listed_names(others)}.")
-    untuned = [method for method in used if best.get(method) is None]
+    failed = [method for method in used if method in best and best[method] is None]
+    if failed:
+        lines.append(f"Without a best rate, because runs failed at each rate: {listed_names(failed)}.")
+    untuned = [method for method in used if method not in best]
     if untuned:
         lines.append(f"Untuned, because they are not in the grid: {listed_names(untuned)}.")
     return lines

@@ -15,8 +15,8 @@ from .test_replay_table import rows_of
 AXIS = "optimiser.learning_rate"
 
 
-def run(method: str, rate: float, best: float, **changes: Any) -> dict[str, Any]:
-    return make_converge_record(method, axes={AXIS: f"{rate:g}"}, curve=make_curve(1.0, best), **changes)
+def run(method: str, rate: float, best: float, axes: dict[str, str] = {}, **changes: Any) -> dict[str, Any]:
+    return make_converge_record(method, axes={AXIS: f"{rate:g}", **axes}, curve=make_curve(1.0, best), **changes)
 
 
 class LearningRatesTableTest(unittest.TestCase):
@@ -79,6 +79,19 @@ class LearningRatesTableTest(unittest.TestCase):
         records = [run("dense", 0.1, best, seed=seed) for seed, best in ((1, 0.86), (2, 0.88))]
         finals = [record["curve"][-1]["test_accuracy"] for record in records]
         self.assertEqual(self.rows(*records)["dense"]["0.1"], f"{50 * sum(finals):.1f}")
+
+    def test_a_method_whose_runs_failed_was_in_the_grid(self) -> None:
+        failed = failed_record("fp16", axes={AXIS: "0.1"}, mode="converge", experiment="convergence")
+        options = self.experiment({}, {"dense": {}, "fp16": {}})
+        text = self.made(run("dense", 0.1, 0.88), failed, options=options)
+        self.assertNotIn("Untuned", text)
+        self.assertIn("Without a best rate, because runs failed at each rate: fp16.", text)
+
+    def test_other_axes_have_tables_of_their_own(self) -> None:
+        records = [run("dense", 0.1, best, {"size": size}) for size, best in (("8", 0.88), ("16", 0.80))]
+        tables = self.made(*records).split("**size = 16**")
+        finals = [record["curve"][-1]["test_accuracy"] for record in records]
+        self.assertEqual([rows_of(each)[0]["0.1"] for each in tables], [f"{100 * final:.1f}" for final in finals])
 
     def test_an_experiment_without_methods_is_wrong_input(self) -> None:
         path = self.folder / "no.json"
