@@ -70,7 +70,7 @@ def rule(tolerance: float) -> list[str]:
         f"✓ convergence: every run reaches the target, in at most {100 * tolerance:g} % more iterations than dense.",
         "✓ all-reduce: the sum of two messages of the method is a message too.",
         "✓ TTA: every run reaches the target, in less time than fp16.",
-        "Marks are by the mean ratios; -: unknown.",
+        "Marks are by the mean ratios; -: unknown, as with a lower bound (≥) that does not decide.",
     ]
 
 
@@ -90,11 +90,12 @@ def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, tolerance:
         "convergence": mark(
             runs,
             group.spread("convergence_speed_over_dense"),
+            group.is_bound("dense"),
             # The rounding of the tolerance must not turn a tie into a loss.
             lambda speed: speed * (1.0 + tolerance) >= 1.0 - 1e-9,
         ),
         "all-reduce": is_all_reduce_compatible(runs),
-        "TTA": mark(runs, group.spread("speed_up_over_fp16"), lambda speed: speed > 1.0),
+        "TTA": mark(runs, group.spread("speed_up_over_fp16"), group.is_bound("fp16"), lambda speed: speed > 1.0),
     }
     return {
         "iterations to target": iterations_cell(runs, group),
@@ -112,11 +113,14 @@ def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, tolerance:
     }
 
 
-def mark(runs: pd.DataFrame, ratio: Spread, is_good: Callable[[float], bool]) -> bool | None:
-    """Returns a mark by the mean ratio; None if a run is missing or has no baseline."""
+def mark(runs: pd.DataFrame, ratio: Spread, at_least: bool, is_good: Callable[[float], bool]) -> bool | None:
+    """Returns a mark by the mean ratio; None if a run is missing or has no baseline, or if the ratio is a lower bound that
+    does not decide."""
     if ((runs.status == "completed") & ~runs.reached).any():
         return False
-    return is_good(ratio.mean) if ratio.count == len(runs) else None
+    if ratio.count < len(runs):
+        return None
+    return is_good(ratio.mean) or (None if at_least else False)
 
 
 if __name__ == "__main__":

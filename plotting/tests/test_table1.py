@@ -181,6 +181,14 @@ class Table1Test(TableTest):
         self.assertEqual([fp16["convergence"], rows_of(text)["dense"]["convergence"]], ["✓", "✗"])
         self.assertIn("≥: the baseline did not reach the target.", text)
 
+    def test_a_bound_that_does_not_decide_costs_no_mark(self) -> None:
+        fp16 = make_record("fp16", curve=make_curve(0.2, 0.80))
+        row = self.rows(make_record("dense"), fp16)["dense"]
+        self.assertEqual((row["speed-up vs fp16"], row["TTA"]), ("≥ 0.60×", "-"))
+        dense = make_record("dense", curve=make_curve(0.8, 0.80, iterations=100))
+        row = self.rows(dense, make_record("fp16"))["fp16"]
+        self.assertEqual((row["convergence speed vs dense"], row["convergence"]), ("≥ 0.50×", "-"))
+
     def test_what_is_not_known_is_not_claimed(self) -> None:
         old = make_record("pactrain")
         old["plan"] = {}
