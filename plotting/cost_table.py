@@ -19,6 +19,7 @@ from shared.small_print import commits, seeds
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 MODES = ("replay", "simulate")
 CAP = "config.bottleneck.rate"
+NO_COMMON_CAP = "the topology's"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -50,10 +51,10 @@ def table(results: Results, iterations: int) -> str:
     runs = results.runs[(results.runs.status == "completed") & results.runs["mode"].isin(MODES)]
     if runs.empty:
         raise InputError(f"{results.directory}: no run of mode {' or '.join(MODES)} is complete")
-    caps = sorted(runs[CAP].unique(), key=quantity_key)
-    rows = [row(cap, runs[runs[CAP] == cap], iterations) for cap in caps]
-    if len(caps) > 1:
-        rows.append(row("all", runs, iterations))
+    by_cap = {str(cap): own for cap, own in runs.groupby(runs[CAP].fillna(NO_COMMON_CAP))}
+    rows = [row(cap, [by_cap[cap]], iterations) for cap in sorted(by_cap, key=quantity_key)]
+    if len(by_cap) > 1:
+        rows.append(row("all", list(by_cap.values()), iterations))
     about = (
         "Run time: from start to end, summed over runs; convergence runs are not included. Training time: "
         f"{iterations} iterations per training run, each as long as in the replays or, without replays, the simulations.\n"
@@ -61,17 +62,23 @@ def table(results: Results, iterations: int) -> str:
     return "\n".join([grid(rows), about, in_markdown(f"{seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)}") + "\n"])
 
 
-def row(cap: str, runs: pd.DataFrame, iterations: int) -> dict[str, str]:
-    by_mode = {mode: runs[runs["mode"] == mode] for mode in MODES}
+def row(cap: str, by_cap: Sequence[pd.DataFrame], iterations: int) -> dict[str, str]:
+    """Returns one line about the runs of one cap or several."""
+    runs = pd.concat(by_cap)
     cells = {"cap": cap}
     for mode, unit, seconds in (("replay", "min", 60), ("simulate", "s", 1)):
-        own = by_mode[mode]
+        own = runs[runs["mode"] == mode]
         cells[f"{mode}: runs"] = str(len(own))
         cells[f"{mode}: run time ({unit})"] = three_digits(wall_time_s(own) / seconds) if len(own) else UNKNOWN
-    trained = by_mode["replay"] if len(by_mode["replay"]) else by_mode["simulate"]
-    per_iteration_s = trained.train_time_s.astype(float) / trained.iterations.astype(float)
-    cells["training time (days)"] = three_digits(iterations * per_iteration_s.sum() / 86400)
+    cells["training time (days)"] = three_digits(iterations * sum(map(iteration_s, by_cap)) / 86400)
     return cells
+
+
+def iteration_s(runs: pd.DataFrame) -> float:
+    """Returns the sum of the mean iteration times of one cap's replays; without replays, of its simulations."""
+    replays = runs[runs["mode"] == "replay"]
+    trained = replays if len(replays) else runs
+    return (trained.train_time_s.astype(float) / trained.iterations.astype(float)).sum()
 
 
 def wall_time_s(runs: pd.DataFrame) -> float:

@@ -47,6 +47,19 @@ class CostTableTest(unittest.TestCase):
         self.assertEqual(rows["all"]["replay: run time (min)"], "4.00")
         self.assertEqual([rows[cap]["training time (days)"] for cap in rows], ["0.800", "0.400", "1.20"])
 
+    def test_caps_with_simulations_only_are_in_the_total(self) -> None:
+        _, text, _ = self.call(
+            run("replay", "100 Mbit/s", "20:03:00"), run("simulate", "1 Gbit/s", "20:00:02", factor=0.5)
+        )
+        self.assertEqual([row["training time (days)"] for row in rows_of(text)], ["0.800", "0.400", "1.20"])
+
+    def test_runs_may_have_the_topology_s_caps(self) -> None:
+        own = run("simulate", "1 Gbit/s", "20:00:02")
+        del own["config"]["bottleneck"]
+        code, text, err = self.call(run("replay", "100 Mbit/s", "20:03:00"), own)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([row["cap"] for row in rows_of(text)], ["100 Mbit/s", "the topology's", "all"])
+
     def test_live_runs_alone_are_wrong_input(self) -> None:
         code, _, err = self.call(make_record("dense"))
         self.assertEqual(code, 2)
