@@ -20,14 +20,15 @@ CLAIMS = ROOT / "docs" / "results" / "claims.json"
 REFERENCE = ROOT / "results" / "reference"
 BEGIN, END = "<!-- paper claims: begin -->", "<!-- paper claims: end -->"
 NOT_RUN = "not run yet"
-TEXTS = ("claim", "mode", "verdict")
+TEXTS = ("claim", "confirmed if", "mode", "verdict")
 ABOUT = """\
 FILE is a list of claims. Each has "paper", the "page" in docs/results that describes it, the "claim" and what is "claimed".
 A claim that is measured also has
   source       a folder in results/reference, as in a mark of a number (plotting/prose_numbers.py --help)
   measured     an expression of quantities of its records
   shown        the text of the cell, with {} for the number, which has as many "decimals"
-  confirmed    [lowest, highest] value that confirms the claim; null for no limit
+  confirmed    [lowest, highest] value that confirms the claim; null for no limit. The table shows it: it is the claimed
+               value, unless that is in words or measurements scatter around it
   in part      the same, for a part of the claim (optional)
   because      the reason for a difference (optional)
 A claim that is not has "not testable", the reason.
@@ -84,19 +85,20 @@ def has_records(claim: Claim, reference: Path) -> bool:
 
 def row_of(claim: Claim, sources: Sources | None) -> dict[str, str]:
     row = {"paper": claim.paper, "claim": claim.claim, "claimed": claim.claimed}
+    row["confirmed if"] = UNKNOWN if claim.untestable else claim.limits()
     if claim.untestable:
         return row | {"measured": UNKNOWN, "mode": UNKNOWN, "verdict": f"not testable here: {claim.untestable}"}
     if sources is None:
         return row | {"measured": UNKNOWN, "mode": UNKNOWN, "verdict": NOT_RUN}
     assert claim.expression is not None
     try:
-        source = sources.of(claim)
-        number = evaluate(claim.expression, source).single()
+        measured = evaluate(claim.expression, sources.of(claim))
+        number = measured.single()
     except InputError as error:
         raise InputError(f"\"{claim.claim}\": {claim.source}: {error}") from error
     return row | {
         "measured": claim.text_of(number),
-        "mode": ", ".join(source.modes()),
+        "mode": ", ".join(sorted(measured.modes)),
         "verdict": claim.verdict(number.value),
     }
 

@@ -44,6 +44,13 @@ class Range:
     def has(self, value: float) -> bool:
         return (self.low is None or value >= self.low) and (self.high is None or value <= self.high)
 
+    def text(self, shown: str) -> str:
+        """Returns the range in words; `shown` is the text of one value, with {} for the number."""
+        low, high = (None if end is None else shown.replace(VALUE, f"{end:.10g}") for end in (self.low, self.high))
+        if low and high:
+            return f"{low} to {high}"
+        return f"≥ {low}" if low else f"≤ {high}" if high else "any value"
+
 
 @dataclass(frozen=True)
 class Claim:
@@ -70,6 +77,12 @@ class Claim:
         if self.confirmed.has(value):
             return "confirmed"
         return "confirmed in part" if self.in_part is not None and self.in_part.has(value) else "not confirmed"
+
+    def limits(self) -> str:
+        """Returns the values that confirm the claim and, after "in part", those that confirm a part of it."""
+        assert self.confirmed is not None
+        in_part = f"; in part: {self.in_part.text(self.shown)}" if self.in_part is not None else ""
+        return self.confirmed.text(self.shown) + in_part
 
     def text_of(self, number: Number) -> str:
         """Returns the number with no digits below the machine's noise."""

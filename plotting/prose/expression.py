@@ -88,7 +88,8 @@ def call(expression: ast.Call, source: Source) -> Table:
     values = [evaluate(each, source) for each in expression.args]
     if name in AGGREGATES:
         numbers = [number for value in values for number in value.numbers()]
-        return Table({frozenset(): AGGREGATES[name](numbers)})
+        modes = frozenset().union(*(value.modes for value in values))
+        return Table({frozenset(): AGGREGATES[name](numbers)}, modes)
     if len(values) != 1:
         raise InputError(f"{name}(): takes one value")
     return values[0].each(abs if name == "abs" else lambda number: end(number, name))

@@ -48,9 +48,11 @@ class Number:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers by row. A row without a number, such as a time to a target that was not reached, is None."""
+    """Numbers by row. A row without a number, such as a time to a target that was not reached, is None. modes: of the
+    runs that the numbers come from."""
 
     rows: Mapping[Key, Number | None]
+    modes: frozenset[str] = frozenset()
 
     @staticmethod
     def of(value: float) -> Table:
@@ -81,7 +83,7 @@ class Table:
         return self.number(next(iter(self.rows)))
 
     def each(self, change: Callable[[Number], Number]) -> Table:
-        return Table({key: change(self.number(key)) for key in self.rows})
+        return Table({key: change(self.number(key)) for key in self.rows}, self.modes)
 
 
 def join(left: Table, right: Table, operation: Callable[[Number, Number], Number]) -> Table:
@@ -98,9 +100,10 @@ def join(left: Table, right: Table, operation: Callable[[Number, Number], Number
         key for key in coarse.rows if key not in partner.values()
     ]:
         raise InputError(f"joins values of which only one side has {in_words(lonely[0])}: select the same for both")
+    modes = left.modes | right.modes
     if coarse is left:
-        return Table({key: operation(left.number(partner[key]), right.number(key)) for key in fine.rows})
-    return Table({key: operation(left.number(key), right.number(partner[key])) for key in fine.rows})
+        return Table({key: operation(left.number(partner[key]), right.number(key)) for key in fine.rows}, modes)
+    return Table({key: operation(left.number(key), right.number(partner[key])) for key in fine.rows}, modes)
 
 
 def in_words(key: Key) -> str:

@@ -30,9 +30,6 @@ class Source(Protocol):
     def quantity(self, name: str, selections: Sequence[str | int]) -> Table:
         """Returns the named quantity of the selected rows. Raises InputError if there is none."""
 
-    def modes(self) -> list[str]:
-        """Returns the modes of the runs; empty if they are no runs."""
-
 
 @dataclass(frozen=True)
 class Row:
@@ -81,10 +78,8 @@ class Records:
         cells: dict[Key, list[Number | None]] = defaultdict(list)
         for row, number in rows:
             cells[frozenset((a, v) for a, v in row.key.items() if a in varying and a not in dropped)].append(number)
-        return Table({key: average(numbers) for key, numbers in cells.items()})
-
-    def modes(self) -> list[str]:
-        return self.values_of(MODE_AXIS)
+        modes = frozenset(row.key[MODE_AXIS] for row, _ in rows)
+        return Table({key: average(numbers) for key, numbers in cells.items()}, modes)
 
     def axis_and_value(self, selection: str | int) -> tuple[str, str]:
         axis, equals, value = str(selection).partition("=")
@@ -187,9 +182,6 @@ class Json:
         if isinstance(place, bool) or not isinstance(place, (int, float)):
             raise InputError(f"{name}: is no number")
         return Table.of(float(place))
-
-    def modes(self) -> list[str]:
-        return []
 
 
 def part_of(place: Any, step: str | int) -> Any:

@@ -60,22 +60,34 @@ class PaperClaimsTest(unittest.TestCase):
     def test_a_value_in_the_range_confirms(self) -> None:
         self.measure(0.8, 0.4)
         self.assertEqual(
-            self.row(PACKING), ["PacTrain", "fp16 halves the iteration", "2×", "2.0×", "live", "confirmed"]
+            self.row(PACKING),
+            [
+                *("PacTrain", "fp16 halves the iteration", "2×", "≥ 1.9×; in part: 1× to 1.9×"),
+                *("2.0×", "live", "confirmed"),
+            ],
         )
         self.assertIn("Details: [PacTrain](pactrain.md), [IWP](iwp.md).", self.run_program(PACKING, IMAGENET)[1])
 
     def test_a_value_in_the_second_range_confirms_in_part(self) -> None:
         self.measure(0.6, 0.4)
-        self.assertEqual(self.row(PACKING)[3:], ["1.5×", "live", "confirmed in part"])
+        self.assertEqual(self.row(PACKING)[4:], ["1.5×", "live", "confirmed in part"])
 
     def test_any_other_value_does_not_confirm(self) -> None:
         self.measure(0.2, 0.4)
-        self.assertEqual(self.row(PACKING)[3:], ["0.5×", "live", "not confirmed"])
+        self.assertEqual(self.row(PACKING)[4:], ["0.5×", "live", "not confirmed"])
 
     def test_without_the_second_range_there_is_no_part(self) -> None:
         self.measure(0.6, 0.4)
         whole = {name: value for name, value in PACKING.items() if name != "in part"}
-        self.assertEqual(self.row(whole)[5], "not confirmed")
+        self.assertEqual((self.row(whole)[3], self.row(whole)[6]), ("≥ 1.9×", "not confirmed"))
+
+    def test_the_modes_are_those_of_the_number(self) -> None:
+        (self.folder / "caps").mkdir()
+        other = {**timed("topk 0.1", 0.4), "mode": "replay"}
+        write_exported(self.folder / "caps" / "records.jsonl", timed("dense", 0.8), timed("fp16", 0.4), other)
+        self.assertEqual(self.row(PACKING)[5], "live")
+        both = 'max(iteration_time_s.mean["dense"], iteration_time_s.mean["topk 0.1"])'
+        self.assertEqual(self.row({**PACKING, "measured": both})[5], "live, replay")
 
     def test_the_reason_stands_once_below_the_table(self) -> None:
         self.measure(0.6, 0.4)
@@ -88,7 +100,7 @@ class PaperClaimsTest(unittest.TestCase):
         self.assertNotIn("Compute takes the rest.", text)
 
     def test_a_claim_that_cannot_be_tested_gives_its_reason(self) -> None:
-        self.assertEqual(self.row(IMAGENET)[3:], ["-", "-", "not testable here: no ImageNet"])
+        self.assertEqual(self.row(IMAGENET)[3:], ["-", "-", "-", "not testable here: no ImageNet"])
 
     def test_one_paper(self) -> None:
         code, text = self.run_program(PACKING, IMAGENET, options=("--paper", "IWP"))
