@@ -71,7 +71,7 @@ class ClaimsTableTest(FigureTest):
 
     def test_places_without_a_speed_up_are_named_or_counted(self) -> None:
         never = [swept("pactrain", "1 Gbit/s", "0.5", curve=make_curve(0.1, 0.8))]
-        most, over_fp16, fig5_dense, *_ = self.table(*sweep(), *never)
+        _, over_fp16, fig5_dense, *_ = self.table(*sweep(), *never)
         self.assertEqual(over_fp16["pactrain"], "1.00× to 1.00×; none at 1 Gbit/s, 50 % pruned")
         self.assertEqual(fig5_dense["pactrain"], "-; none at 1 Gbit/s, 50 % pruned")
         never += [swept("pactrain", cap, "0.8", curve=make_curve(0.1, 0.8)) for cap in CAPS_MBIT_PER_S]

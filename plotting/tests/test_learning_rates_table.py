@@ -1,4 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
+from __future__ import annotations
+
 import contextlib
 import io
 import json
@@ -15,8 +17,9 @@ from .test_replay_table import rows_of
 AXIS = "optimiser.learning_rate"
 
 
-def run(method: str, rate: float, best: float, axes: dict[str, str] = {}, **changes: Any) -> dict[str, Any]:
-    return make_converge_record(method, axes={AXIS: f"{rate:g}", **axes}, curve=make_curve(1.0, best), **changes)
+def run(method: str, rate: float, best: float, size: str | None = None, **changes: Any) -> dict[str, Any]:
+    axes = {AXIS: f"{rate:g}"} | ({"size": size} if size else {})
+    return make_converge_record(method, axes=axes, curve=make_curve(1.0, best), **changes)
 
 
 class LearningRatesTableTest(unittest.TestCase):
@@ -88,7 +91,7 @@ class LearningRatesTableTest(unittest.TestCase):
         self.assertIn("Without a best rate, because runs failed at each rate: fp16.", text)
 
     def test_other_axes_have_tables_of_their_own(self) -> None:
-        records = [run("dense", 0.1, best, {"size": size}) for size, best in (("8", 0.88), ("16", 0.80))]
+        records = [run("dense", 0.1, best, size) for size, best in (("8", 0.88), ("16", 0.80))]
         tables = self.made(*records).split("**size = 16**")
         finals = [record["curve"][-1]["test_accuracy"] for record in records]
         self.assertEqual([rows_of(each)[0]["0.1"] for each in tables], [f"{100 * final:.1f}" for final in finals])
