@@ -185,7 +185,8 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
     return {unknown_time};
   Cell cell = number(summary.at("mean"), column.style);
   if (is_restricted && cell.value) cell.text = "≥ " + cell.text;
-  if (entry.value(fmt::format("{}_is_lower_bound", judged), false)) cell.text = fmt::format(">{}", cell.text);
+  if (cell.value && entry.value(fmt::format("{}_is_lower_bound", judged), false))
+    cell.text = fmt::format(">{}", cell.text);
   const Json& low = summary.at("ci95_low");
   const bool has_format = column.style.format != nullptr;
   if (low.is_number() && has_format) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +9,26 @@
 
 namespace thinpipe {
 namespace {
+
+// Convergence runs have no times, and a bound of nothing is not shown.
+TEST(ReportRows, ConvergenceRunsHaveNoBoundsOfSpeedUps) {
+  std::vector<Json> records;
+  for (const int seed : {1, 2}) {
+    for (const auto& [method, time_s] : {std::pair("dense", std::optional<double>()), {"topk", 20.0}}) {
+      Json record = report_record(method, 0, time_s);
+      record["run_id"] = fmt::format("{}{}", method, seed);
+      record["mode"] = "converge";
+      record["config"]["seed"] = seed;
+      record["labels"]["seed"] = std::to_string(seed);
+      record["train_time_s"] = nullptr;
+      for (Json& point : record["curve"]) point["train_time_s"] = nullptr;
+      records.push_back(record);
+    }
+  }
+  const std::string text = text_report(make_report(records));
+  EXPECT_THAT(text, testing::HasSubstr("topk"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr(">-"))) << text;
+}
 
 TEST(ReportRows, RunsOfOtherSeedsAreOfOneGroupAndRunsOfOtherPruningAreNot) {
   Json other_seed = report_record("pactrain", 0.5, 16);
