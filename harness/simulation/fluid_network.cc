@@ -19,41 +19,68 @@ const netem::Direction& direction_of(const netem::Topology& topology,
   return directed_link.forward ? link.forward : link.backward;
 }
 
+// Hosts send segments that suit the smallest burst of the network.
+double acknowledgements_of(const netem::Topology& topology) {
+  double most = 0;
+  for (const netem::Link& link : topology.links) {
+    for (const netem::Direction& direction : {link.forward, link.backward}) {
+      if (!direction.rate_bit_per_s) continue;
+      const unsigned segment_bytes = netem::largest_segment_bytes(netem::link_shape_of(direction));
+      const double acknowledged_bytes =
+          netem::acknowledged_frames(segment_bytes, direction.frame) * direction.frame.payload_bytes();
+      most = std::max(most,
+                      netem::acknowledgement_bytes * direction.frame.goodput_of_cap() / acknowledged_bytes);
+    }
+  }
+  return most;
+}
+
 }  // namespace
 
 FluidNetwork::FluidNetwork(const netem::Topology& topology)
     : hosts_(topology.hosts.size()), pairs_(hosts_ * hosts_) {
-  classes_.push_back({.caps = {}});  // for messages that cross no cap
+  classes_.emplace_back();  // for messages that cross no cap
   if (!topology.is_emulated()) return;
+  acknowledgements_ = acknowledgements_of(topology);
   const netem::ShortestPaths shortest_paths(topology);
-  std::map<std::pair<std::size_t, bool>, std::size_t> caps;
-  std::map<std::vector<std::size_t>, std::size_t> class_of = {{{}, 0}};
+  std::map<std::pair<std::size_t, bool>, std::size_t> numbers;
+  // Adds the path's times to `pair` and returns its caps.
+  const auto follow = [&](std::size_t from, std::size_t to, Pair& pair) {
+    std::vector<std::size_t> caps;
+    for (const netem::DirectedLink& directed_link : shortest_paths.path(from, to)) {
+      const netem::Direction& direction = direction_of(topology, directed_link);
+      pair.delay_s += direction.impairments.delay_s;
+      pair.latency_s += direction.impairments.delay_s;
+      if (!direction.rate_bit_per_s) continue;
+      pair.latency_s += 8 * direction.frame.bytes() / *direction.rate_bit_per_s;
+      const auto [number, is_new] =
+          numbers.try_emplace({directed_link.link, directed_link.forward}, caps_.size());
+      if (is_new) caps_.push_back(cap_of(direction));
+      caps.push_back(number->second);
+    }
+    std::ranges::sort(caps);
+    return caps;
+  };
+  using Caps = std::vector<std::size_t>;
+  std::map<std::pair<Caps, Caps>, std::size_t> class_of = {{{}, 0}};
   for (std::size_t from = 0; from < hosts_; ++from) {
     for (std::size_t to = 0; to < hosts_; ++to) {
       Pair& pair = pairs_[from * hosts_ + to];
-      std::vector<std::size_t> own;
-      double frames_wait_s = 0;
-      for (const netem::DirectedLink& directed_link : shortest_paths.path(from, to)) {
-        const netem::Direction& direction = direction_of(topology, directed_link);
-        pair.delay_s += direction.impairments.delay_s;
-        if (!direction.rate_bit_per_s) continue;
-        frames_wait_s += 8 * direction.frame.bytes() / *direction.rate_bit_per_s;
-        const auto [cap, is_new] =
-            caps.try_emplace({directed_link.link, directed_link.forward}, caps_.size());
-        if (is_new) {
-          const double goodput = direction.frame.goodput_of_cap();
-          caps_.push_back({.bytes_per_s = *direction.rate_bit_per_s / 8 * goodput,
-                           .burst_bytes = netem::link_shape_of(direction).burst_bytes * goodput});
-        }
-        own.push_back(cap->second);
-      }
-      pair.latency_s = pair.delay_s + frames_wait_s;
-      std::ranges::sort(own);
-      const auto [entry, is_new] = class_of.try_emplace(own, classes_.size());
-      if (is_new) classes_.push_back({.caps = std::move(own)});
+      Pair back;
+      std::pair key = {follow(from, to, pair), follow(to, from, back)};
+      if (key.first.empty())
+        key.second.clear();  // it has no rate from which that of acknowledgements would follow
+      const auto [entry, is_new] = class_of.try_emplace(key, classes_.size());
+      if (is_new) classes_.push_back({.caps = key.first, .caps_back = key.second});
       pair.message_class = entry->second;
     }
   }
+}
+
+FluidNetwork::Cap FluidNetwork::cap_of(const netem::Direction& direction) {
+  const double goodput = direction.frame.goodput_of_cap();
+  return {.bytes_per_s = *direction.rate_bit_per_s / 8 * goodput,
+          .burst_bytes = netem::link_shape_of(direction).burst_bytes * goodput};
 }
 
 double FluidNetwork::start(std::size_t from, std::size_t to, double payload_bytes, std::size_t id) {
@@ -96,11 +123,27 @@ std::vector<std::size_t> FluidNetwork::advance(double time_s) {
   return sent;
 }
 
-// Progressive filling: the cap with the smallest share per message sets the rate of its messages; then the
-// next one does.
 void FluidNetwork::share() {
   is_shared_ = true;
   for (Cap& cap : caps_) cap.unused_bytes_per_s = cap.bytes_per_s;
+  fill();
+  // What acknowledgements of these rates take is missing for the messages in the other direction. They share a cap like
+  // these, so they hardly get more than half of a very slow one, and would then hold up what they acknowledge.
+  for (Cap& cap : caps_) cap.unused_bytes_per_s = cap.bytes_per_s;
+  for (const Class& each : classes_) {
+    if (each.messages.empty()) continue;
+    for (const std::size_t cap : each.caps_back) {
+      caps_[cap].unused_bytes_per_s -=
+          acknowledgements_ * each.rate * static_cast<double>(each.messages.size());
+    }
+  }
+  for (Cap& cap : caps_) cap.unused_bytes_per_s = std::max(cap.unused_bytes_per_s, cap.bytes_per_s / 2);
+  fill();
+}
+
+// Progressive filling: the cap with the smallest share per message sets the rate of its messages; then the
+// next one does.
+void FluidNetwork::fill() {
   std::vector<double> messages(caps_.size());
   std::vector<Class*> open;
   for (Class& each : classes_) {

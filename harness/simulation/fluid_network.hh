@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A network as pipes in which messages flow like a fluid. Messages in flight share each capped direction of a
-// link max-min fairly, and what a cap's burst still holds passes at once. Nothing else takes time except the links'
-// delays and, for a message that exceeds the bursts, one frame's wait at each cap.
+// link max-min fairly, and what a cap's burst still holds passes at once. Acknowledgements take their share of the caps on
+// the way back. Nothing else takes time except the links' delays and, for a message that exceeds the bursts, one frame's
+// wait at each cap.
 // Pure.
 //
 // Messages whose paths cross the same caps form a class and have the same rate, so that the time to find the
@@ -54,8 +55,9 @@ class FluidNetwork {
     }
   };
   struct Class {
-    std::vector<std::size_t> caps;
-    double level = 0;  // bytes sent so far by a message that started at level 0
+    std::vector<std::size_t> caps = {};
+    std::vector<std::size_t> caps_back = {};  // of acknowledgements
+    double level = 0;                         // bytes sent so far by a message that started at level 0
     double rate = std::numeric_limits<double>::infinity();  // bytes per second of each message
     std::priority_queue<Sent, std::vector<Sent>, std::greater<>> messages = {};
   };
@@ -73,10 +75,13 @@ class FluidNetwork {
   };
 
   const Pair& pair(std::size_t from, std::size_t to) const { return pairs_[from * hosts_ + to]; }
+  static Cap cap_of(const netem::Direction& direction);
   void share();
+  void fill();
 
   std::size_t hosts_;
   std::vector<Cap> caps_;
+  double acknowledgements_ = 0;  // bytes per byte of a message, as payload counts at a cap
   std::vector<Class> classes_;
   std::vector<Pair> pairs_;  // by sender, then by receiver
   bool is_shared_ = true;    // whether rates are up to date

@@ -28,7 +28,6 @@ struct Measurement {
 inline constexpr double min_goodput = 0.98;            // of one flow, and of the sum of four
 inline constexpr double max_goodput = 1.02;            // leaves room for a burst and for the estimate's error
 inline constexpr double min_jain_index = 0.99;         // among four flows
-inline constexpr double acknowledgement_bytes = 66;    // at most one for each frame of the other direction
 inline constexpr double long_message_bytes = 1 << 20;  // after a pause
 inline constexpr double long_message_within = 0.02;
 inline constexpr double short_message_bytes = 1 << 16;

@@ -15,6 +15,9 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
+// Of a TCP acknowledgement with time stamps, with the Ethernet header.
+inline constexpr double acknowledgement_bytes = 66;
+
 inline constexpr unsigned min_packet_bytes = 1280;  // of IPv6; smaller ones are not worth their headers
 inline constexpr unsigned max_packet_bytes = 9216;  // of most switches that forward jumbo frames
 

@@ -14,6 +14,7 @@ namespace {
 
 // TCP subtracts 200 to 400 bytes for headers from what a segment may have.
 constexpr double least_subtracted_bytes = 200;
+constexpr double most_subtracted_bytes = 400;
 
 // Becomes two frames of 1500 bytes after that.
 constexpr double smallest_segment_bytes = 3750;
@@ -91,6 +92,10 @@ unsigned largest_segment_bytes(const LinkShape& shape) {
   const Impairments& asked = shape.impairments;
   const bool by_frame = asked.loss > 0 || asked.duplication > 0 || asked.reordering > 0 || asked.jitter_s > 0;
   return static_cast<unsigned>(by_frame ? std::min(largest, one_frame_segment_bytes(shape.frame)) : largest);
+}
+
+int acknowledged_frames(unsigned segment_bytes, const Frame& frame) {
+  return std::max(2, static_cast<int>((segment_bytes - most_subtracted_bytes) / frame.payload_bytes()));
 }
 
 }  // namespace thinpipe::netem

@@ -106,17 +106,43 @@ TEST(FluidNetwork, DelaysOfLinksAddUp) {
   EXPECT_DOUBLE_EQ(network.latency_s(4, 0), 2 * frame_s);
 }
 
-TEST(FluidNetwork, MessagesShareACapAndTheOtherDirectionIsItsOwn) {
+TEST(FluidNetwork, MessagesShareACap) {
   FluidNetwork network(row_of_switches());
   network.start(0, 2, 1e6, 1);
   network.start(1, 2, 3e6, 2);
-  network.start(2, 0, 1e6, 3);
-  EXPECT_DOUBLE_EQ(network.next_completion_s(), 1e6 / bytes_per_s);  // the one back, alone
-  EXPECT_THAT(network.advance(1e6 / bytes_per_s), ElementsAre(3));
-  EXPECT_NEAR(network.next_completion_s(), 1e6 / bytes_per_s,
-              1e-12);  // half of the first was left, at half rate
+  EXPECT_DOUBLE_EQ(network.next_completion_s(), 2e6 / bytes_per_s);
   EXPECT_THAT(network.advance(network.next_completion_s()), ElementsAre(1));
   EXPECT_NEAR(network.next_completion_s(), 2e6 / bytes_per_s, 1e-12);  // then the other has all
+}
+
+// A frame of 66 bytes goes back for every two frames.
+TEST(FluidNetwork, TheOtherDirectionHasOnlyTheirAcknowledgements) {
+  constexpr double share = 66 / (2 * netem::full_frame_bytes);
+  FluidNetwork network(row_of_switches());
+  network.start(0, 2, 1e6, 1);
+  network.start(2, 0, 1e6, 2);
+  EXPECT_NEAR(network.next_completion_s(), 1e6 / bytes_per_s / (1 - share), 1e-12);
+  EXPECT_THAT(network.advance(network.next_completion_s()), UnorderedElementsAre(1, 2));
+}
+
+// Of a segment of five frames, which suits a burst of 12.5 kB, one acknowledgement goes back.
+TEST(FluidNetwork, LongSegmentsNeedFewerAcknowledgements) {
+  constexpr double share = 66 / (5 * netem::full_frame_bytes);
+  constexpr double burst_bytes = 12500;
+  FluidNetwork network(row_of_switches(rate_bit_per_s, burst_bytes));
+  for (const std::size_t id : {1U, 2U}) network.start(id == 1 ? 0 : 2, id == 1 ? 2 : 0, 1e6, id);
+  const double left_bytes = 1e6 - burst_bytes * netem::goodput_of_cap;
+  EXPECT_NEAR(network.next_completion_s(), left_bytes / bytes_per_s / (1 - share), 1e-12);
+}
+
+// Acknowledgements of a fast direction would fill a slow one.
+TEST(FluidNetwork, AcknowledgementsLeaveHalfOfASlowDirection) {
+  netem::Topology topology = row_of_switches();
+  topology.links[5].backward.rate_bit_per_s = rate_bit_per_s / 100;
+  FluidNetwork network(topology);
+  network.start(0, 2, 1e9, 1);
+  network.start(2, 0, 1e3, 2);
+  EXPECT_NEAR(network.next_completion_s(), 1e3 / (bytes_per_s / 100 / 2), 1e-9);
 }
 
 // Bertsekas and Gallager's kind of example: one message crosses both caps and shares the slower one with
