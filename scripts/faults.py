@@ -173,7 +173,7 @@ FAULTS = [
     Fault(
         name="delay that is ignored",
         file="harness/simulation/fluid_network.cc",
-        old="        pair.latency_s += direction.impairments.delay_s;\n",
+        old="      pair.latency_s += direction.impairments.delay_s;\n",
         new="",
         program="harness_tests",
         tests="FluidNetwork.*",
