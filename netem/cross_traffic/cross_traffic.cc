@@ -23,6 +23,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr auto pacing_period = std::chrono::milliseconds(1);
+constexpr auto answering_period = std::chrono::seconds(1);
 constexpr double headers_of_datagram = 14 + 20 + 8;  // Ethernet, IP and UDP
 constexpr double headers_of_segment = full_frame_bytes - full_frame_payload_bytes;
 constexpr double longest_backlog_s = 0.1;  // what a sender that was not scheduled catches up with
@@ -101,7 +102,8 @@ class CrossTraffic::Flow {
     for (auto wake = start_; !stopping_; wake = std::max(wake + pacing_period, Clock::now())) {
       std::this_thread::sleep_until(wake);
       const double due = flow_.sending_s(seconds_since(start_)) * datagrams_per_s;
-      due_before = std::max(due_before, due - longest_backlog_s * datagrams_per_s);
+      // At low rates a single datagram takes longer than the longest backlog.
+      due_before = std::max(due_before, due - std::max(1.0, longest_backlog_s * datagrams_per_s));
       for (; due_before + 1 <= due; ++due_before) {
         const ssize_t sent =
             ::send(sockets_.client.get(), datagram.data(), datagram.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -129,11 +131,27 @@ class CrossTraffic::Flow {
 
   void receive() {
     std::vector<char> block(1 << 18);  // not written to: MSG_TRUNC discards the data and saves the copy
-    while (!stopping_) {
-      const ssize_t got = ::recv(sockets_.server.get(), block.data(), block.size(), MSG_TRUNC);
+    sockaddr_storage sender{};
+    socklen_t length = 0;
+    for (auto answered = start_ - answering_period; !stopping_;) {
+      length = sizeof sender;
+      const ssize_t got = ::recvfrom(sockets_.server.get(), block.data(), block.size(), MSG_TRUNC,
+                                     reinterpret_cast<sockaddr*>(&sender), &length);
       if (got < 0 && !must_wait()) throw SystemError("receive " + name_, errno);
-      if (got > 0) received_ += static_cast<double>(got);
+      if (got <= 0) continue;
+      received_ += static_cast<double>(got);
+      if (!flow_.rate_bit_per_s || Clock::now() - answered < answering_period) continue;
+      answer(sender, length);
+      answered = Clock::now();
     }
+  }
+
+  // Bridges forget a host that is silent for minutes, or whose link was down, and then flood all links with its frames.
+  void answer(const sockaddr_storage& sender, socklen_t length) {
+    const char nothing = 0;
+    const ssize_t sent = ::sendto(sockets_.server.get(), &nothing, 1, MSG_NOSIGNAL | MSG_DONTWAIT,
+                                  reinterpret_cast<const sockaddr*>(&sender), length);
+    if (sent < 0 && !must_wait() && !is_lost_in_host()) throw SystemError("answer " + name_, errno);
   }
 
   CrossFlow flow_;

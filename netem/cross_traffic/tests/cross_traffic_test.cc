@@ -19,6 +19,7 @@ constexpr double sending_s = 0.6;
 struct Measured {
   CrossFlowBytes flow;
   double on_the_wire = 0;
+  double back = 0;  // on the wire in the other direction
 };
 
 // Lets a flow send from the first host of the three switches to the last.
@@ -26,18 +27,21 @@ Measured send(CrossFlow flow) {
   const Network network(three_switch());
   flow.from = network.hosts().front().name;
   flow.to = network.hosts().back().name;
-  const auto counted = [&network] {
+  const auto counted = [&network](const std::string& name) {
     for (const LinkCounters& counters : network.counters()) {
-      if (counters.name == "left->middle") return static_cast<double>(counters.bytes);
+      if (counters.name == name) return static_cast<double>(counters.bytes);
     }
-    throw Error("there is no left->middle");
+    throw Error("there is no " + name);
   };
   CrossTraffic traffic(network, {flow});
-  const double before = counted();
+  const double before = counted("left->middle");
+  const double back_before = counted("middle->left");
   traffic.begin();
   std::this_thread::sleep_for(std::chrono::duration<double>(sending_s));
   traffic.end();
-  return {.flow = traffic.bytes().at(0), .on_the_wire = counted() - before};
+  return {.flow = traffic.bytes().at(0),
+          .on_the_wire = counted("left->middle") - before,
+          .back = counted("middle->left") - back_before};
 }
 
 // A few frames are still on their way to the counter when the flow ends.
@@ -51,6 +55,21 @@ TEST(CrossTraffic, ReportsTheBytesOfDatagramsThatTheKernelCounts) {
   const Measured measured = send({.rate_bit_per_s = rate_bit_per_s});
   expect_what_the_kernel_counted(measured);
   EXPECT_NEAR(8 * measured.flow.sent, rate_bit_per_s * sending_s, 0.2 * rate_bit_per_s * sending_s);
+}
+
+// A datagram takes longer than the longest backlog.
+TEST(CrossTraffic, SendsAtALowRate) {
+  constexpr double low_bit_per_s = 100e3;
+  const Measured measured = send({.rate_bit_per_s = low_bit_per_s});
+  EXPECT_GT(measured.flow.sent, 0);
+  EXPECT_LE(8 * measured.flow.sent, low_bit_per_s * sending_s + 8 * full_frame_bytes);
+}
+
+// Otherwise bridges would forget where the receiver is, and flood all links.
+TEST(CrossTraffic, TheReceiverOfDatagramsAnswersNowAndThen) {
+  const Measured measured = send({.rate_bit_per_s = rate_bit_per_s});
+  EXPECT_GT(measured.back, 0);
+  EXPECT_LT(measured.back, 0.01 * measured.on_the_wire);
 }
 
 TEST(CrossTraffic, ReportsTheBytesOfAConnectionThatTheKernelCounts) {
