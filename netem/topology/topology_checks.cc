@@ -206,6 +206,7 @@ void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
     }
     return node;
   };
+  std::set<std::pair<std::size_t, std::size_t>> neighbours;
   for (const PlacedLink& placed : links) {
     const std::size_t a = attach(placed.link.a, placed.a_place);
     const std::size_t b = attach(placed.link.b, placed.b_place);
@@ -220,6 +221,13 @@ void check_links(const Topology& topology, const std::vector<PlacedName>& nodes,
                        fmt::format("this link closes the loop {}; bridged frames would circle for ever, so "
                                    "leave one link out, or set \"forwarding\": \"routed\"",
                                    loop(links, placed)));
+    }
+    if (!neighbours.insert(std::minmax(a, b)).second) {
+      throw InputError(
+          placed.b_place,
+          fmt::format("there is already a link between {} and {}, and links are named by their ends; put a "
+                      "switch into one of them, or raise the rate of one",
+                      placed.link.a, placed.link.b));
     }
   }
   for (std::size_t node = 0; node < names.size(); ++node) {

@@ -222,6 +222,11 @@ TEST(TopologyRefusals, OfGraphs) {
                  }),
                  "/links/3/between/1", "closes the loop right - left - right");
   expect_refusal(spoiled([](Json& t) {
+                   t["forwarding"] = "routed";
+                   t["links"].push_back({{"between", {"right", "left"}}});
+                 }),
+                 "/links/3/between/1", "there is already a link between right and left");
+  expect_refusal(spoiled([](Json& t) {
                    t["links"].push_back({{"between", {"left", "left"}}});
                  }),
                  "/links/3/between/1", "from left to itself");
