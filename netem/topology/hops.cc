@@ -31,22 +31,6 @@ std::set<std::string> reach(const Topology& topology, const std::string& start,
   return reached;
 }
 
-// Returns one host per switch, since all hosts of a switch see the same, and the ends of the hop that are
-// hosts.
-std::vector<std::string> candidates(const Topology& topology, const Hop& hop) {
-  std::map<std::string, std::string> neighbour;
-  for (const Link& link : topology.links) {
-    neighbour.emplace(link.a, link.b);
-    neighbour.emplace(link.b, link.a);
-  }
-  std::vector<std::string> out;
-  std::set<std::string> seen;
-  for (const std::string& host : topology.hosts) {
-    if (host == hop.from || host == hop.to || seen.insert(neighbour[host]).second) out.push_back(host);
-  }
-  return out;
-}
-
 // Returns the groups of hosts that reach each other over links that may be used.
 std::vector<std::vector<std::string>> groups(const Topology& topology,
                                              const std::function<bool(const Link&)>& may_use) {
@@ -127,22 +111,29 @@ std::vector<Hop> HostPaths::between(const std::string& from, const std::string& 
 }
 
 std::optional<std::pair<std::string, std::string>> HostPaths::hosts_across(const Hop& hop) const {
-  std::optional<std::pair<std::string, std::string>> best;
-  std::ptrdiff_t fewest = 0;
-  const std::vector<std::string> hosts = candidates(topology_, hop);
-  for (const std::string& from : hosts) {
-    for (const std::string& to : hosts) {
-      const std::vector<Hop> path = between(from, to);
-      const auto is_hop = [&hop](const Hop& one) { return one.link == hop.link && one.from == hop.from; };
-      if (std::ranges::none_of(path, is_hop)) continue;
-      const auto caps =
-          std::ranges::count_if(path, [](const Hop& one) { return one.rate_bit_per_s().has_value(); });
-      if (best && caps >= fewest) continue;
-      best = {from, to};
-      fewest = caps;
+  if (across_.empty()) {
+    for (const std::string& from : topology_.hosts) {
+      for (const std::string& to : topology_.hosts) note_path(from, to);
     }
   }
-  return best;
+  const auto found = across_.find({hop.link, hop.from});
+  if (found == across_.end()) return std::nullopt;
+  return found->second.hosts;
+}
+
+void HostPaths::note_path(const std::string& from, const std::string& to) const {
+  const std::vector<Hop> path = between(from, to);
+  const auto caps =
+      std::ranges::count_if(path, [](const Hop& hop) { return hop.rate_bit_per_s().has_value(); });
+  const std::optional<Hop> slowest = narrowest(path);
+  for (const Hop& hop : path) {
+    const bool is_filled = hop.rate_bit_per_s() && *hop.rate_bit_per_s() <= *slowest->rate_bit_per_s();
+    const Across own{.is_filled = is_filled, .other_caps = caps, .hosts = {from, to}};
+    const auto [best, is_new] = across_.try_emplace({hop.link, hop.from}, own);
+    if (is_new) continue;
+    Across& other = best->second;
+    if (is_filled != other.is_filled ? is_filled : caps < other.other_caps) other = own;
+  }
 }
 
 HostPaths::Fillers HostPaths::hosts_that_fill(const Hop& hop) const {

@@ -2,6 +2,8 @@
 // Paths through a topology, and the hosts whose traffic measures a link. Pure.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -49,8 +51,8 @@ class HostPaths {
   // Returns the path of frames from one host to another; empty from a host to itself.
   std::vector<Hop> between(const std::string& from, const std::string& to) const;
 
-  // Returns a sending and a receiving host whose traffic crosses the hop and as few other caps as possible;
-  // nullopt if no path between hosts crosses the hop.
+  // Returns a sending and a receiving host whose traffic crosses the hop: without a lower cap on its path if there are such
+  // hosts, and with as few other caps as possible; nullopt if no path between hosts crosses the hop.
   std::optional<std::pair<std::string, std::string>> hosts_across(const Hop& hop) const;
 
   // A sending and a receiving host, or the reason why there are none.
@@ -62,8 +64,18 @@ class HostPaths {
   Fillers hosts_that_fill(const Hop& hop) const;
 
  private:
+  struct Across {
+    bool is_filled = false;  // no other cap is lower
+    std::ptrdiff_t other_caps = 0;
+    std::pair<std::string, std::string> hosts;
+  };
+
+  void note_path(const std::string& from, const std::string& to) const;
+
   const Topology& topology_;
   ShortestPaths shortest_paths_;
+  // By link and the node from which it is crossed. Made by the first question, because it needs the paths of all pairs.
+  mutable std::map<std::pair<const Link*, std::string>, Across> across_;
 };
 
 }  // namespace thinpipe::netem

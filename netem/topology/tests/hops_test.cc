@@ -128,6 +128,25 @@ TEST(HostNamesTest, NamesAreLookedUpInTheFileAlone) {
             "passwd: files\nservices: files\nhosts: files\n");
 }
 
+// The first host of the star is slower than the others, so only these fill each other's links.
+TEST(HopsTest, HostsThatFillALinkAreFoundAmongAll) {
+  const Topology star = parsed(R"({"name": "n", "switches": ["s"], "hosts": ["a", "b", "c"], "links": [
+      {"between": ["a", "s"], "rate": "10 Mbit/s"}, {"between": ["b", "s"], "rate": "100 Mbit/s"},
+      {"between": ["c", "s"], "rate": "100 Mbit/s"}]})");
+  const HostPaths paths(star);
+  for (const Hop& hop : capped_hops(star)) {
+    EXPECT_EQ(paths.hosts_that_fill(hop).obstacle, "") << hop.name();
+  }
+  const Topology diamond = parsed(R"({"name": "n", "forwarding": "routed", "switches": ["l", "m", "n", "r"],
+      "hosts": ["a0", "a1", "b0", "b1"], "links": [{"between": [["a0", "a1"], "l"]}, {"between": [["b0", "b1"], "r"]},
+      {"between": ["l", "m"], "rate": "1 Mbit/s"}, {"between": ["m", "r"], "rate": "1 Mbit/s"},
+      {"between": ["l", "n"], "rate": "1 Mbit/s"}, {"between": ["n", "r"], "rate": "1 Mbit/s"}]})");
+  const HostPaths routes(diamond);
+  for (const Hop& hop : capped_hops(diamond)) {
+    EXPECT_EQ(routes.hosts_that_fill(hop).obstacle, "") << hop.name();
+  }
+}
+
 TEST(HopsTest, UncappedGroupsEndAtEveryCap) {
   using testing::ElementsAre;
   EXPECT_THAT(
