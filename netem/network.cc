@@ -168,6 +168,7 @@ const ShapedDirection& Network::reshape(const DirectedLink& direction, const Lin
 
 void Network::set_link_up(std::size_t link, bool up) {
   devices_->set_link_up(link, up);
+  links_went_down_ = links_went_down_ || !up;
 }
 
 LinkEnd Network::link_end(std::size_t link) const {

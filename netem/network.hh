@@ -77,6 +77,8 @@ class Network {
   // Takes a link, by its index in the topology, down or up in both directions. Frames in its queues are lost;
   // connections survive. Throws Error for a link between two hosts.
   void set_link_up(std::size_t link, bool up);
+  // Returns whether any link was taken down, with or without a cap.
+  bool links_went_down() const { return links_went_down_; }
 
   // Returns an end of a link, by its index in the topology; a switch's, unless both are hosts. It is valid while the network
   // exists.
@@ -107,6 +109,7 @@ class Network {
   // After hosts_: its devices must go before the namespaces that hold their peers.
   std::unique_ptr<Devices> devices_;
   std::string congestion_control_;
+  bool links_went_down_ = false;
   std::uint64_t frames_lost_in_construction_ = 0;
   std::optional<AwakeCores> awake_cores_;
 };

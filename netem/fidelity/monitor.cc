@@ -31,7 +31,6 @@ void Monitor::around(const std::function<void()>& change) {
     }
     if (after[i].up != before[i].up) {
       watched.record.set_up(after[i].up);
-      links_went_down_ = true;
     }
   }
   sample();
@@ -60,7 +59,7 @@ Fidelity Monitor::verdict() {
                     .ok = network_.has_congestion_control()});
   const std::uint64_t lost = network_.frames_lost_outside_queues();
   Check outside{.name = "frames lost outside the queues", .asked = 0, .measured = lost, .ok = lost == 0};
-  if (links_went_down_) {
+  if (network_.links_went_down()) {
     outside.ok = true;
     outside.note = "not judged: links went down, which loses frames";
   }

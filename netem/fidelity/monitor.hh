@@ -41,7 +41,6 @@ class Monitor {
 
   const Network& network_;
   std::vector<Watched> watched_;  // the shaped directions, in the order of Network::counters
-  bool links_went_down_ = false;
 };
 
 }  // namespace thinpipe::netem

@@ -66,6 +66,15 @@ TEST(MonitorTest, ARateThatChangesUnaskedIsDegraded) {
   EXPECT_EQ(watch_changes(false).verdict, "degraded");
 }
 
+// Frames are lost there, too.
+TEST(MonitorTest, TheNoteOfALinkThatWentDownNeedsNoCapOnIt) {
+  Network network(shipped("three-switch"));
+  Monitor monitor(network);
+  monitor.around([&] { network.set_link_up(0, false); });
+  monitor.around([&] { network.set_link_up(0, true); });
+  EXPECT_THAT(monitor.verdict().checks.back().note, testing::HasSubstr("links went down"));
+}
+
 TEST(MonitorTest, TheTimeInWhichALinkIsDownIsNotJudged) {
   Network network(shipped("three-switch"));
   Monitor monitor(network);
