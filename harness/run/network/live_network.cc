@@ -18,7 +18,6 @@ LiveNetwork::LiveNetwork(const netem::Topology& topology, const netem::Schedule&
       schedule_runner_(network_, schedule),
       links_(network_, schedule_runner_),
       probes_(netem::probe_links(network_, "before training")),
-      machine_before_(read_cpu_usage()),
       waits_before_(read_cpu_waits()),  // before workers start: they must not inherit its files
       kept_awake_(network_.keeps_cores_awake()),
       cross_flows_(std::move(cross_flows)),

@@ -114,6 +114,7 @@ class LiveNetwork {
   Json make_changes(double now_s);
   void watch_connections();
 
+  CpuUsage machine_before_ = read_cpu_usage();  // first, so that it covers all of the network's own processes
   netem::Network network_;
   netem::ScheduleRunner schedule_runner_;
   std::optional<IterationReports> reports_;  // none if no rate trace follows train time
@@ -124,7 +125,6 @@ class LiveNetwork {
   std::optional<netem::LinkCaptures> captures_;
   std::vector<netem::LinkCapture> captured_;
   std::vector<netem::Check> probes_;  // of the links
-  CpuUsage machine_before_;
   CpuWaits waits_before_;
   std::optional<CpuWaits> waits_after_;
   bool kept_awake_;
