@@ -30,6 +30,8 @@ constexpr double most_at_once_bit_per_s = 2e9;
 constexpr auto reading_period = std::chrono::milliseconds(2);
 constexpr double least_share_backlogged = 0.5;
 constexpr double largest_error = 0.01;  // relative standard error of the time with a backlog
+// A shaper passes whole segments, so one may be missing or too much; relative to the bytes that the cap passes.
+constexpr double largest_segment = 0.02;
 // A dip of a moment, as when a virtual machine's host takes its CPUs away, is not the network's.
 constexpr int max_attempts = 3;
 
@@ -50,24 +52,38 @@ double fill_time_s(double rate_bit_per_s, double round_trip_s, const Frame& fram
   return std::min(std::max(least_fill_s, frames_s) + round_trips_to_fill * round_trip_s, max_fill_s);
 }
 
+// Returns the topology with the rates that the directions have now, which are in the order of capped_hops().
+Topology with_rates_of(const std::vector<ShapedDirection>& directions, Topology topology) {
+  auto next = directions.begin();
+  for (Link& link : topology.links) {
+    for (Direction* direction : {&link.forward, &link.backward}) {
+      if (direction->rate_bit_per_s) direction->rate_bit_per_s = (next++)->asked.rate_bit_per_s;
+    }
+  }
+  return topology;
+}
+
 class Prober {
  public:
   explicit Prober(const Network& network)
-      : network_(network), paths_(network.topology()), directions_(network.shaping()) {}
+      : network_(network),
+        directions_(network.shaping()),
+        topology_(with_rates_of(directions_, network.topology())),
+        paths_(topology_) {}
 
   std::vector<Check> run() {
     plan();
     const auto deadline = Clock::now() + std::chrono::duration<double>(max_probe_s);
-    for (const Round& round : rounds_) {
-      for (int attempt = 1; attempt <= max_attempts; ++attempt) {
+    std::vector<const Round*> to_do;
+    for (const Round& round : rounds_) to_do.push_back(&round);
+    for (int attempt = 1; attempt <= max_attempts; ++attempt) {
+      std::erase_if(to_do, [&](const Round* round) {
         const std::chrono::duration<double> left = deadline - Clock::now();
-        if (left.count() < round.fill_s) {
-          explain(round,
-                  fmt::format("not judged: the probe of all links takes longer than {:g} s", max_probe_s));
-          break;
-        }
-        if (fill(round)) break;
-      }
+        if (left.count() >= round->fill_s) return fill(*round);
+        explain(*round,
+                fmt::format("not judged: the probe of all links takes longer than {:g} s", max_probe_s));
+        return true;
+      });
     }
     std::vector<Check> out;
     for (const ShapedDirection& direction : directions_) out.push_back(check_of_.at(direction.name));
@@ -76,7 +92,7 @@ class Prober {
 
  private:
   void plan() {
-    const std::vector<Hop> hops = capped_hops(network_.topology());
+    const std::vector<Hop> hops = capped_hops(topology_);
     for (std::size_t i = 0; i < directions_.size(); ++i) {
       check_of_[directions_[i].name] = {};
       if (directions_[i].up) {
@@ -162,18 +178,31 @@ class Prober {
   }
 
   const Network& network_;
-  const HostPaths paths_;
   const std::vector<ShapedDirection> directions_;
+  const Topology topology_;  // as it is now: caps may have changed
+  const HostPaths paths_;
   std::vector<Round> rounds_;
   std::map<std::string, Check> check_of_;
 };
 
-// Returns bytes over the bytes that the cap passes, once the flow has found its speed.
-double share_used(const std::vector<LinkCounters>& readings, double rate_bit_per_s) {
+// Bytes and the bytes that the cap passes meanwhile.
+struct Share {
+  double bytes = 0;
+  double of_bytes = 0;
+
+  double ratio() const { return of_bytes > 0 ? bytes / of_bytes : 0; }
+  // Returns whether it is enough of the cap but for one segment.
+  bool is_enough(double segment_bytes) const {
+    return of_bytes > 0 && bytes + segment_bytes >= least_rate_of_cap * of_bytes;
+  }
+};
+
+// Returns what the flow used once it has found its speed.
+Share share_used(const std::vector<LinkCounters>& readings, double rate_bit_per_s) {
   const LinkCounters& from = readings[readings.size() / 2];
   const LinkCounters& to = readings[readings.size() * 9 / 10];
-  const double most_bytes = rate_bit_per_s / 8 * (to.time_s - from.time_s);
-  return most_bytes > 0 ? static_cast<double>(to.bytes - from.bytes) / most_bytes : 0;
+  return {.bytes = static_cast<double>(to.bytes - from.bytes),
+          .of_bytes = rate_bit_per_s / 8 * (to.time_s - from.time_s)};
 }
 
 }  // namespace
@@ -188,13 +217,15 @@ Check judge_probe(const std::vector<LinkCounters>& readings, const ShapedDirecti
   for (auto reading = first; reading != readings.end() && reading + 1 < last; ++reading) {
     estimate.add(*reading, *(reading + 1), shape.rate_bit_per_s);
   }
+  const double segment_bytes = segment_on_link_bytes(shape);
   const bool is_certain = estimate.backlogged_s >= least_share_backlogged * least_fill_s &&
                           std::sqrt(estimate.variance_s2) <= largest_error * estimate.backlogged_s;
   if (!is_certain && !readings.empty()) {
     // Behind another link with the same cap, no frame waits.
-    if (const double share = share_used(readings, shape.rate_bit_per_s); share >= least_rate_of_cap) {
-      check.measured = rounded(share);
-      check.ok = share <= most_rate_of_cap;
+    const Share share = share_used(readings, shape.rate_bit_per_s);
+    if (share.is_enough(segment_bytes) && segment_bytes <= largest_segment * share.of_bytes) {
+      check.measured = rounded(share.ratio());
+      check.ok = share.bytes <= most_rate_of_cap * share.of_bytes + segment_bytes;
       return check;
     }
   }
@@ -202,10 +233,15 @@ Check judge_probe(const std::vector<LinkCounters>& readings, const ShapedDirecti
     check.note = fmt::format("not judged: frames waited for {:.2f} s of the probe", estimate.backlogged_s);
     return check;
   }
-  const double share = estimate.rate_of_cap();
+  if (segment_bytes > largest_segment * estimate.backlogged_bytes) {
+    check.note = fmt::format("not judged: the cap passes only {:.0f} segments in the probe",
+                             estimate.backlogged_bytes / segment_bytes);
+    return check;
+  }
+  const Share share{.bytes = estimate.bytes, .of_bytes = estimate.backlogged_bytes};
   const double most_bytes = shape.rate_bit_per_s / 8 * estimate.time_s + credit_bytes(shape);
-  check.measured = rounded(share);
-  check.ok = share >= least_rate_of_cap && estimate.bytes <= most_rate_of_cap * most_bytes;
+  check.measured = rounded(share.ratio());
+  check.ok = share.is_enough(segment_bytes) && estimate.bytes <= most_rate_of_cap * most_bytes;
   return check;
 }
 

@@ -14,6 +14,8 @@ constexpr double lowest_median = 0.98;
 constexpr double lowest_5th_percentile = 0.90;
 constexpr double loss_deviations = 5;  // standard deviations of the share of frames lost
 constexpr double rounding = 0.01;      // of the kernel's clock and of the shape
+// A shaper passes whole segments. Below some 25 Mbit/s few of them fit into a slot.
+constexpr double segments_of_window = 100;
 
 double quantile(std::vector<double> values, double fraction) {
   const auto rank = static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
@@ -45,6 +47,7 @@ void RateRecord::add(const LinkCounters& counters) {
 void RateRecord::set_shape(const LinkShape& shape) {
   break_off();
   shape_ = shape;
+  segment_bytes_ = std::max(segment_bytes_, segment_on_link_bytes(shape));
   lossy_ = lossy_ || shape.impairments.loss > 0;
 }
 
@@ -95,9 +98,11 @@ std::vector<double> RateRecord::window_ratios() const {
   // would favour readings that overestimate the backlog.
   const auto slots = static_cast<double>(slots_.size());
   const double relative_error = window_error * all_.backlogged_s;
-  const double length = std::ceil(std::max({1.0, slot_s * slots / all_.backlogged_s * (1 - rounding),
-                                            window_readings * slots / std::max(all_.backlogged_readings, 1.0),
-                                            slots * all_.variance_s2 / (relative_error * relative_error)}));
+  const double length =
+      std::ceil(std::max({1.0, slot_s * slots / all_.backlogged_s * (1 - rounding),
+                          window_readings * slots / std::max(all_.backlogged_readings, 1.0),
+                          slots * all_.variance_s2 / (relative_error * relative_error),
+                          segments_of_window * segment_bytes_ * slots / all_.backlogged_bytes}));
   std::vector<double> ratios;
   BacklogEstimate window;
   double filled = 0;

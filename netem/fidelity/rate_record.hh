@@ -29,13 +29,14 @@ class RateRecord {
 
   // The run is cut into slots of slot_s. Windows consist of equally many slots with a backlog. A window holds
   // at least slot_s of backlogged time, window_readings readings with a backlog, and an estimate of that time
-  // with the relative standard error window_error. An unbroken backlog gives windows of one slot.
+  // with the relative standard error window_error, and enough bytes that a shaper's whole segments hardly matter. An unbroken
+  // backlog gives windows of one slot, unless the cap is low.
   static constexpr double slot_s = 0.1;
   static constexpr std::size_t window_readings = 20;
   static constexpr double window_error = 0.03;
   static constexpr std::size_t min_windows = 10;
 
-  explicit RateRecord(const LinkShape& shape) : shape_(shape), lossy_(shape.impairments.loss > 0) {}
+  explicit RateRecord(const LinkShape& shape) { set_shape(shape); }
 
   void add(const LinkCounters& counters);
 
@@ -81,6 +82,7 @@ class RateRecord {
   std::optional<LinkCounters> last_;
   FrameCounts frame_counts_;  // before the last break
   bool lossy_ = false;
+  double segment_bytes_ = 0;  // the largest of all shapes
   std::optional<LinkCounters> slot_first_;
   BacklogEstimate slot_;                // the one being filled
   std::vector<BacklogEstimate> slots_;  // those with a backlog

@@ -24,6 +24,10 @@ double one_frame_segment_bytes(const Frame& frame) {
   return frame.payload_bytes() + 600;
 }
 
+int frames_of(unsigned segment_bytes, const Frame& frame) {
+  return static_cast<int>((segment_bytes - most_subtracted_bytes) / frame.payload_bytes());
+}
+
 }  // namespace
 
 LinkShape link_shape_of(const Direction& direction) {
@@ -94,8 +98,12 @@ unsigned largest_segment_bytes(const LinkShape& shape) {
   return static_cast<unsigned>(by_frame ? std::min(largest, one_frame_segment_bytes(shape.frame)) : largest);
 }
 
+double segment_on_link_bytes(const LinkShape& shape) {
+  return std::max(1, frames_of(largest_segment_bytes(shape), shape.frame)) * shape.frame.bytes();
+}
+
 int acknowledged_frames(unsigned segment_bytes, const Frame& frame) {
-  return std::max(2, static_cast<int>((segment_bytes - most_subtracted_bytes) / frame.payload_bytes()));
+  return std::max(2, frames_of(segment_bytes, frame));
 }
 
 }  // namespace thinpipe::netem

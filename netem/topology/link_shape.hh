@@ -71,6 +71,9 @@ void check_shape(const LinkShape& shape, const Place& place);
 //   once for all frames of a segment.
 unsigned largest_segment_bytes(const LinkShape& shape);
 
+// Returns the bytes on the link of the largest segment that suits it.
+double segment_on_link_bytes(const LinkShape& shape);
+
 // Returns the number of frames that a receiver acknowledges at a time, if hosts send segments of that size: all of a
 // segment, but two at least.
 int acknowledged_frames(unsigned segment_bytes, const Frame& frame);

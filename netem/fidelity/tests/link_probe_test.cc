@@ -52,6 +52,28 @@ TEST(LinkProbeTest, ALinkBehindAnotherWithTheSameCapIsJudged) {
   EXPECT_EQ(judge(checks).verdict, "faithful") << to_json(judge(checks)).dump(1);
 }
 
+// A probe of 0.4 s, enough for 100 Mbit/s, would pass sixteen segments.
+TEST(LinkProbeTest, ACapThatWasLoweredIsProbedForLonger) {
+  Network network(shipped("three-switch"));
+  for (const std::size_t link : {8U, 9U}) {
+    for (const bool forward : {true, false}) {
+      LinkShape shape = link_shape_of(network.topology().links[link].forward);
+      shape.rate_bit_per_s = 1e6;
+      network.reshape({.link = link, .forward = forward}, shape);
+    }
+  }
+  std::vector<Check> checks;
+  Chances chances;
+  do {
+    checks = checks_of(network);
+  } while (!std::ranges::all_of(checks, [](const Check& check) {
+    return check.ok && check.measured.is_number();
+  }) && chances.left());
+  if (chances.undecided()) GTEST_SKIP() << chances.reason();
+  for (const Check& check : checks)
+    EXPECT_TRUE(check.ok && check.measured.is_number()) << check.name << check.note;
+}
+
 TEST(LinkProbeTest, ALinkThatIsDownOrCannotBeFilledSaysSo) {
   Network network(parse_topology(Json::parse(R"({"name": "two", "hosts": ["a", "b"], "switches": ["s"],
       "links": [{"between": ["a", "s"], "rate": "50 Mbit/s"}, {"between": ["s", "b"], "rate": "5 Mbit/s"}]})"),

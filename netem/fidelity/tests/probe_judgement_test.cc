@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 #include <functional>
 
 #include <gmock/gmock.h>
@@ -57,6 +58,35 @@ TEST(ProbeJudgementTest, ALinkThatPassesItsCapWithoutAQueueIsJudgedToo) {
   EXPECT_TRUE(check.ok);
   EXPECT_NEAR(check.measured.get<double>(), 1, 0.01);
   EXPECT_FALSE(probe([](double) { return 1.05; }, false).ok);
+}
+
+// Of whole segments that a shaper passes for three seconds at `share` of a low cap.
+Check probe_of_segments(double rate_bit_per_s, double share, bool queues) {
+  constexpr double segment_bytes = 3028;
+  std::vector<LinkCounters> readings;
+  for (double t = 0; t < 3; t += 0.002) {
+    readings.push_back({.name = "a->b",
+                        .rate_bit_per_s = rate_bit_per_s,
+                        .bytes = static_cast<std::uint64_t>(
+                            std::floor(share * rate_bit_per_s / 8 * t / segment_bytes) * segment_bytes),
+                        .backlog_bytes = queues ? 20000U : 0U,
+                        .time_s = t});
+  }
+  ShapedDirection slow = direction;
+  slow.asked.rate_bit_per_s = rate_bit_per_s;
+  return judge_probe(readings, slow);
+}
+
+TEST(ProbeJudgementTest, WholeSegmentsOfALowCapAreNotTheShapersFault) {
+  for (const bool queues : {true, false}) {
+    for (const double rate_bit_per_s : {1e6, 1.3e6, 1.7e6, 2e6}) {
+      EXPECT_TRUE(probe_of_segments(rate_bit_per_s, 1, queues).ok) << rate_bit_per_s << queues;
+      EXPECT_FALSE(probe_of_segments(rate_bit_per_s, 0.9, true).ok) << rate_bit_per_s;
+    }
+    const Check too_few = probe_of_segments(100e3, 1, queues);
+    EXPECT_TRUE(too_few.ok);
+    EXPECT_TRUE(too_few.measured.is_null()) << too_few.measured;
+  }
 }
 
 TEST(ProbeJudgementTest, ALinkThatTheFlowDoesNotFillIsNotJudged) {

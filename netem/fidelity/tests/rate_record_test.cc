@@ -66,6 +66,32 @@ TEST(RateRecordTest, AStandingQueueAtFullSpeedIsFaithful) {
   EXPECT_NEAR(checks[2].measured.get<double>(), 1, 0.01);
 }
 
+// Returns the record of a standing queue from which a shaper takes whole segments of two frames at `share` of the cap.
+RateRecord of_segments(double rate_bit_per_s, double share, double duration_s) {
+  RateRecord record({.rate_bit_per_s = rate_bit_per_s, .burst_bytes = 4000, .queue_bytes = 125e3});
+  constexpr double segment_bytes = 3028;
+  for (double t = 0; t < duration_s; t += 0.004) {
+    const double segments = std::floor(share * rate_bit_per_s / 8 * t / segment_bytes);
+    record.add({.name = "a->b",
+                .rate_bit_per_s = rate_bit_per_s,
+                .bytes = static_cast<std::uint64_t>(segments * segment_bytes),
+                .backlog_bytes = 20000,
+                .time_s = t});
+  }
+  return record;
+}
+
+TEST(RateRecordTest, WholeSegmentsOfALowCapAreNotTheShapersFault) {
+  for (const double rate_bit_per_s : {100e3, 1e6, 2e6, 5e6}) {
+    const auto checks = of_segments(rate_bit_per_s, 1, 60).checks();
+    EXPECT_TRUE(all_ok(checks)) << rate_bit_per_s << ": " << checks[0].measured << " " << checks[1].measured;
+    if (rate_bit_per_s >= 1e6) {
+      EXPECT_TRUE(checks[0].measured.is_number()) << rate_bit_per_s;
+      EXPECT_FALSE(of_segments(rate_bit_per_s, 0.95, 60).checks()[0].ok) << rate_bit_per_s;
+    }
+  }
+}
+
 TEST(RateRecordTest, SendersThatPauseAreNotTheShapersFault) {
   // Pauses longer than, as long as, and shorter than the time between readings.
   for (const double cycle_s : {0.2503, 0.0171, 0.0043, 0.0011}) {
