@@ -20,7 +20,7 @@ struct DirectedLink {
 
 // The shortest routes, by number of links, from every node to every host. Among equally short ones, the next
 // link is the one that the fewest pairs of hosts use so far in that direction, then the first in the
-// topology. So the same topology always has the same routes, and parallel links share the pairs.
+// topology. So the same topology always has the same routes, and parallel paths share the pairs.
 class ShortestPaths {
  public:
   // Takes a topology of kind network that parse_topology accepts.
