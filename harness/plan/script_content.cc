@@ -1,12 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/script_content.hh"
 
+#include <algorithm>
+#include <vector>
+
 #include <fmt/format.h>
 
-#include "common/support/registry.hh"
+#include "common/support/file_descriptor.hh"
 #include "harness/plan/script_inputs.hh"
 
 namespace thinpipe {
+namespace {
+
+// Returns whether another file of the folder contains the implementation's name, and so may define another one. Only
+// then is the file's name a part of the identity: the ids of other runs stay valid.
+bool occurs_in_another_file(const ScriptName& script, const std::vector<std::filesystem::path>& files) {
+  return std::ranges::any_of(files, [&](const std::filesystem::path& file) {
+    return file.parent_path() == script.file.parent_path() && file != script.file &&
+           read_file(file).find(script.object) != std::string::npos;
+  });
+}
+
+}  // namespace
 
 void ScriptContent::add_to(Json& content, const Json& config) {
   add_below({}, config, content);
@@ -20,16 +35,21 @@ void ScriptContent::add_below(const Place& place, const Json& value, Json& conte
     if (key != "name" || !member.is_string()) continue;
     const auto script = parse_script_name(member.get<std::string>());
     if (!script) continue;
-    content[member_place.pointer] =
-        fmt::format("{}:{}", hash_of(script->file.parent_path(), member_place), script->object);
+    content[member_place.pointer] = identity_of(*script, member_place);
   }
 }
 
-const std::string& ScriptContent::hash_of(const std::filesystem::path& folder, const Place& place) {
-  const auto known = hashes_.find(folder);
-  if (known != hashes_.end()) return known->second;
+const std::string& ScriptContent::identity_of(const ScriptName& script, const Place& place) {
+  const auto known = identities_.find(script.text());
+  if (known != identities_.end()) return known->second;
+  const std::filesystem::path folder = script.file.parent_path();
   try {
-    return hashes_.emplace(folder, content_hash_of_files(python_files_below(folder), folder)).first->second;
+    const auto files = python_files_below(folder);
+    const std::string hash = content_hash_of_files(files, folder);
+    const std::string name = occurs_in_another_file(script, files)
+                                 ? fmt::format("{}:{}", script.file.filename().string(), script.object)
+                                 : script.object;
+    return identities_.emplace(script.text(), fmt::format("{}:{}", hash, name)).first->second;
   } catch (const TooManyInputs& error) {
     throw InputError(
         place, fmt::format("the run's identity includes the Python files below the file's folder, but {}; "
