@@ -13,6 +13,7 @@
 #include <torch/cuda.h>
 
 #include "common/support/conversation.hh"
+#include "common/support/registry.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/backends/nccl.hh"
 #include "trainer/commands/python_host.hh"
@@ -48,10 +49,12 @@ class Cache {
       if (found.missing) missing.push_back({{"pointer", place.pointer}, {"message", *found.missing}});
     };
     const auto add_data = [&](const Json& dataset, const Place& place) {
-      if (const char* key = InputFiles::path_key(dataset))
-        return add(place / key, files_.data(dataset, place));
-      const auto& lacking = files_.data(dataset, place).missing;
-      if (lacking) missing.push_back({{"pointer", (place / "name").pointer}, {"message", *lacking}});
+      const InputFiles::Data& found = files_.data(dataset, place);
+      if (const char* key = InputFiles::path_key(dataset)) return add(place / key, found);
+      // A function in a Python file may read files that no option names.
+      if (names_script(dataset)) out[(place / "content").pointer] = found.hash;
+      if (found.missing)
+        missing.push_back({{"pointer", (place / "name").pointer}, {"message", *found.missing}});
     };
     add_data(config.dataset, Place{} / "dataset");
     if (config.pretraining.iterations > 0 && !config.pretraining_dataset.is_null()) {

@@ -18,7 +18,7 @@ namespace thinpipe::trainer {
 //   delivered_bytes_per_iteration (to one worker).
 //   Null if it cannot be made without missing data or weights.
 // content: hashes of the data that paths in the configuration lead to, each under the pointer to its path,
-//   such as "/dataset/directory"; null if the file is missing.
+//   such as "/dataset/directory", and of data from Python, as "/dataset/content"; null if the file is missing.
 // missing: the GPU, data or weights that this machine lacks, each as {"pointer", "message"}.
 Json check_configurations(const Json& configurations);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Run ids, with data and weights as the trainer reads them.
 #include <filesystem>
+#include <fstream>
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
@@ -47,6 +48,29 @@ TEST(Identity, DataGoByTheirContentWhereverTheyLie) {
   excerpt_elsewhere["directory"] = folder;
   EXPECT_EQ(ids(excerpt_elsewhere), ids(excerpt));
   EXPECT_NE(ids(excerpt), ids({{"name", "fashion_mnist"}}));
+}
+
+TEST(Identity, DataFromPythonGoByTheirContent) {
+  if (!fs::exists(built_program("python/thinpipe/_core.so")))
+    GTEST_SKIP() << "this build has no Python package: install python3-dev, pybind11-dev and python3-torch";
+  const Program program(built_program("thinpipe-trainer"));
+  std::ofstream(program.folder() / "points.py") << R"(
+import pathlib, torch
+
+def load(scale: float = 1.0):
+    points = torch.tensor([[float(x)] for x in pathlib.Path(__file__).with_name("points.txt").read_text().split()])
+    return (points * scale, torch.arange(len(points)) % 2), (points, torch.arange(len(points)) % 2)
+)";
+  const auto ids_with = [&](const char* points) {
+    std::ofstream(program.folder() / "points.txt") << points;
+    return planned_ids(program, program.experiment({{"topology", "loopback"},
+                                                    {"model", {{"name", "mlp"}, {"hidden", Json::array()}}},
+                                                    {"dataset", {{"name", "points.py:load"}}},
+                                                    {"training", {{"batch_size_per_worker", 1}}}}));
+  };
+  const auto ids = ids_with("1 2 3 4");
+  EXPECT_NE(ids_with("1 2 3 5"), ids);
+  EXPECT_EQ(ids_with("1 2 3 4"), ids);
 }
 
 }  // namespace
