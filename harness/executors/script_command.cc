@@ -13,7 +13,6 @@
 #include "common/support/file_descriptor.hh"
 #include "harness/executors/launch_environment.hh"
 #include "harness/experiment/data_folder.hh"
-#include "harness/plan/script_inputs.hh"
 #include "harness/plan/training_command.hh"
 
 namespace thinpipe {
@@ -75,14 +74,6 @@ std::vector<std::pair<std::string, std::string>> environment_of(const Run& run, 
 }
 
 }  // namespace
-
-void check_inputs_are_as_planned(const Run& run) {
-  const std::string planned = run.setting->config.at("trainer").at("inputs_hash");
-  if (content_hash_of_files(run.inputs, run.folder) == planned) return;
-  throw Error(
-      "a file of the trainer's command has changed since the experiment was planned; start it again to run the changed "
-      "files");
-}
 
 Meeting meeting_at(const netem::Host& host) {
   return {.address = host.address, .port = host.network_namespace ? default_master_port : free_port()};

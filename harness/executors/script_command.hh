@@ -11,10 +11,6 @@
 
 namespace thinpipe {
 
-// Throws Error if the files of the run's command are not those that its id stands for: the user may edit them while
-// a sweep runs.
-void check_inputs_are_as_planned(const Run& run);
-
 // Where the script's processes of one attempt find each other.
 struct Meeting {
   std::string address;  // of rank 0's host

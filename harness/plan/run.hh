@@ -66,6 +66,7 @@ struct Run {
   std::optional<std::filesystem::path> trainer = {};  // of a live run: an external trainer
   ExternalTrainer external_trainer = {};              // the external trainer, as the experiment describes it
   std::filesystem::path folder = {};                  // the experiment's, absolute
+  std::filesystem::path written_folder = {};          // the same as the user named it, possibly relative
   std::vector<std::filesystem::path> inputs = {};     // of a command: the files that are part of its identity
   std::string convergence_run = {};                   // of a replay or simulation: id of the replayed run
   // Of a replay or simulation: a profile or a device; nullopt: measured here.

@@ -400,6 +400,7 @@ Json take_controller_part(Json& config) {
 Run read_controller_part(const Json& controller_part, Topologies& topologies) {
   Run run;
   run.folder = absolute_folder(topologies.folder());
+  run.written_folder = topologies.folder();
   Setting setting;
   JsonObject object(controller_part, {"", ""});
   const Given given{object, read_harness_options(object)};

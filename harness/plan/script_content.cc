@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "common/support/file_descriptor.hh"
+#include "harness/plan/run_id.hh"
 #include "harness/plan/script_inputs.hh"
 
 namespace thinpipe {
@@ -19,6 +20,28 @@ bool occurs_in_another_file(const ScriptName& script, const std::vector<std::fil
     return file.parent_path() == script.file.parent_path() && file != script.file &&
            read_file(file).find(script.object) != std::string::npos;
   });
+}
+
+Error changed(const std::string& what) {
+  return Error(what +
+               " has changed since the experiment was planned; start it again to run the changed files");
+}
+
+// Returns the entries of the user's code in the contents of the setting and the training, as they are now.
+Json code_of(const Run& run) {
+  const ExternalTrainer& trainer = run.external_trainer;
+  Json content = Json::object();
+  ScriptContent scripts;
+  scripts.add_to(content, run.training->config);
+  if (!trainer.hook && !trainer.is_own()) return content;
+  const Json& config = run.setting->config.at("trainer");
+  if (trainer.hook) scripts.add_to(content, {{"trainer", config}});
+  if (trainer.is_own()) {
+    content[config.is_object() ? "/trainer/program" : "/trainer"] = content_hash_of_file(*run.trainer);
+    if (!trainer.files.empty())
+      content["/trainer/files"] = content_hash_of_files(trainer, run.written_folder);
+  }
+  return content;
 }
 
 }  // namespace
@@ -55,6 +78,21 @@ const std::string& ScriptContent::identity_of(const ScriptName& script, const Pl
         place, fmt::format("the run's identity includes the Python files below the file's folder, but {}; "
                            "move the file to a folder of its own",
                            error.what()));
+  }
+}
+
+void check_code_is_as_planned(const Run& run) {
+  if (run.runs_command()) {
+    const std::string planned = run.setting->config.at("trainer").at("inputs_hash");
+    if (content_hash_of_files(run.inputs, run.folder) != planned)
+      throw changed("a file of the trainer's command");
+    return;
+  }
+  Json planned = run.training->content;
+  planned.update(run.setting->content);
+  const Json found = code_of(run);
+  for (const auto& [pointer, hash] : found.items()) {
+    if (planned.at(pointer) != hash) throw changed(fmt::format("the code of {}", pointer));
   }
 }
 

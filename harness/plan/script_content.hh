@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Identifies implementations in Python files, such as "my_method.py:MyTopK", by their content.
+// Identifies implementations in Python files, such as "my_method.py:MyTopK", by their content, and checks that the
+// user's code has not changed since.
 #pragma once
 
 #include <map>
@@ -7,6 +8,7 @@
 
 #include "common/support/json_object.hh"
 #include "common/support/registry.hh"
+#include "harness/plan/run.hh"
 
 namespace thinpipe {
 
@@ -23,5 +25,9 @@ class ScriptContent {
 
   std::map<std::string, std::string> identities_;  // by the script's text
 };
+
+// Throws Error if the user's code is not what the run's id stands for: its command's inputs, its own trainer with its
+// files, and Python files. The user may edit them while a sweep runs.
+void check_code_is_as_planned(const Run& run);
 
 }  // namespace thinpipe

@@ -12,6 +12,7 @@
 #include "harness/executors/launch_environment.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
+#include "harness/plan/script_content.hh"
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
@@ -112,7 +113,7 @@ class RunInProgress {
   }
 
   Outcome train() {
-    if (run_.runs_command()) check_inputs_are_as_planned(run_);
+    check_code_is_as_planned(run_);
     auto weights = context_.weights.get_or_build(run_, context_.executor, context_.progress, context_.limits);
     if (auto* const untrained = std::get_if<Outcome>(&weights)) return *untrained;
     if (const auto& initial = std::get<std::optional<SharedWeights>>(weights)) {

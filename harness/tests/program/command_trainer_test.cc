@@ -261,6 +261,19 @@ TEST_F(Scripted, AnInputThatChangesAfterThePlanFailsTheRun) {
               HasSubstr("has changed since the experiment was planned"));
 }
 
+TEST_F(Scripted, PythonCodeThatChangesAfterThePlanFailsTheRun) {
+  write("train.py", "open('code/model.py', 'w').write('class Net: width = 4')");
+  write("code/model.py", "class Net: width = 3");
+  const Json first = {{"trainer", {{"command", {"/usr/bin/python3", "train.py"}}, {"inputs", {"train.py"}}}}};
+  const auto ended =
+      run({{"topology", "loopback"}},
+          {{"model", {{"first", first}, {"second", {{"model", {{"name", "code/model.py:Net"}}}}}}}});
+  EXPECT_EQ(ended.status.code, 1);
+  EXPECT_EQ(program_.record("first").at("status"), "completed");
+  EXPECT_THAT(program_.record("second").at("error").at("message").get<std::string>(),
+              HasSubstr("the code of /model/name has changed since the experiment was planned"));
+}
+
 TEST_F(Scripted, WorkerEventsCountFromTheReportOfTheStart) {
   const Json events = {{"worker_events", {{{"worker", 1}, {"action", "kill"}, {"at", "100 ms"}}}}};
   const std::string wait = "import time; time.sleep(60)\n";
