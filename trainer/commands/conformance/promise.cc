@@ -103,7 +103,8 @@ const std::vector<PromiseText>& promise_texts() {
            "\"rounded\").",
        .consequence =
            "The learning rate is off by a factor, or accuracy is lost to rounding that nobody expects.",
-       .remedy = "Divide the sum by net.world_size, once; or state another estimate in properties."},
+       .remedy = "Divide the sum by net.world_size, once; state the rounding of a narrower format in "
+                 "properties.relative_rounding; or state another estimate in properties."},
       {.promise = Promise::only_sums,
        .key = "only_sums",
        .name = "only sums travel",

@@ -40,6 +40,8 @@ enum class Fault {
   moves_pruned_weights,
   keeps_newly_pruned,
   rounds_down,
+  rounds_to_half,
+  unreported_rounding,
   gathers_what_should_be_summed,
 };
 
@@ -53,6 +55,7 @@ class FaultyDense : public Synchroniser {
 
   void synchronise(Bucket& bucket, Collective& network) override {
     const std::vector<std::int64_t> counts(static_cast<std::size_t>(network.world_size()), bucket.size);
+    if (fault_ == Fault::rounds_to_half) bucket.gradient.copy_(bucket.gradient.to(torch::kHalf));
     const torch::Tensor all = network.all_gather_v(bucket.gradient, counts).view({-1, bucket.size});
     bucket.gradient.zero_();
     for (int i = 0; i < network.world_size(); ++i) {
@@ -116,6 +119,7 @@ class FaultyTopK : public Synchroniser {
     }
     residual_.stage(bucket, bucket.gradient);
     by_position_.at(bucket.index) = bucket.gradient.clone();
+    if (fault_ == Fault::unreported_rounding) sent.copy_(sent.to(torch::kHalf));
     bucket.gradient.copy_(sent.div_(network.world_size()));
     network.all_reduce(bucket.gradient, Reduction::sum);
   }
@@ -232,7 +236,9 @@ INSTANTIATE_TEST_SUITE_P(
         BrokenMethod{"HiddenCounter", Kind::dense, Fault::counts_its_steps, "TheSameAgain"},
         BrokenMethod{"MovedPruned", Kind::dense, Fault::moves_pruned_weights, "PrunedEntriesStayZero"},
         BrokenMethod{"HiddenGather", Kind::dense, Fault::gathers_what_should_be_summed, "OnlySumsTravel"},
+        BrokenMethod{"RoundsToHalf", Kind::dense, Fault::rounds_to_half, "GivesTheMean"},
         BrokenMethod{"WrongResidual", Kind::top_k, Fault::keeps_what_it_sent, "NothingIsLost"},
+        BrokenMethod{"UnreportedRounding", Kind::top_k, Fault::unreported_rounding, "NothingIsLost"},
         BrokenMethod{"DroppedIndex0", Kind::top_k, Fault::drops_index_0, "NothingIsLost"},
         BrokenMethod{"SkippedStepKept", Kind::top_k, Fault::keeps_a_skipped_step,
                      "ANanIsSeenByAllAndForgotten"},
