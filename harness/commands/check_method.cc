@@ -37,8 +37,8 @@ Json question(const CheckMethodOptions& options) {
   return out;
 }
 
-// Returns "among threads with 1, 2 and 8 workers, over gloo with 2" for the examined groups.
-std::string examined(const Json& groups) {
+// Returns "among threads with 1, 2, 8; over gloo with 2 workers".
+std::string listed(const Json& groups) {
   std::vector<std::string> out;
   std::string last;
   for (const Json& group : groups) {
@@ -78,7 +78,12 @@ void print_violation(const Json& promise) {
 }
 
 void print_answer(const std::string& method, const Json& answer) {
-  fmt::print("{}, examined {}\n\n", printable(method), examined(answer.at("examined")));
+  fmt::print("{}, examined {}\n", printable(method), listed(answer.at("examined")));
+  if (const Json& skipped = answer.at("skipped"); !skipped.empty()) {
+    fmt::print("Skipped: {}. The number {}.\n", listed(skipped),
+               skipped.front().at("reason").get<std::string>());
+  }
+  fmt::print("\n");
   print_table(answer.at("promises"));
   std::size_t violated = 0;
   for (const Json& promise : answer.at("promises")) {

@@ -66,6 +66,7 @@ Question read_question(const Json& json, const Place& place) {
       refuse_unknown_name(backend, known, object.place_of("backends"));
   }
   question.groups = groups_of(question, is_default);
+  if (question.groups.empty()) throw InputError(place, "must name a number of workers and a backend");
   return question;
 }
 
@@ -73,6 +74,12 @@ Question read_question(const Json& json, const Place& place) {
 struct Examined {
   Workers workers;
   std::vector<Finding> findings;
+};
+
+// A group that the method does not accept.
+struct Skipped {
+  Workers workers;
+  std::string reason;  // the method's rule
 };
 
 std::string describe(const Workers& workers) {
@@ -110,8 +117,7 @@ class MethodCheck {
       : question_(std::move(question)), place_(std::move(place)), observer_(observer) {}
 
   Json run() {
-    for (const Workers& workers : question_.groups) {
-      if (is_unserved(workers.count)) continue;
+    for (const Workers& workers : accepted_groups()) {
       observer_.on_stage(describe(workers));
       examine_group(workers);
       if (has_failed()) break;
@@ -121,7 +127,7 @@ class MethodCheck {
 
  private:
   std::unique_ptr<Synchroniser> make(const SynchroniserContext& context) const {
-    return SynchroniserRegistry::instance().make(question_.synchroniser, place_, context);
+    return SynchroniserRegistry::instance().make(question_.synchroniser, place_ / "synchroniser", context);
   }
 
   std::unique_ptr<Synchroniser> sample() const {
@@ -129,17 +135,37 @@ class MethodCheck {
     return make({.parameters = world.parameters, .kept = world.kept, .weights = world.weights});
   }
 
-  // Returns whether the method refuses that many workers.
-  bool is_unserved(int workers) const {
+  // Returns the method's rule that this number of workers breaks.
+  std::optional<std::string> broken_rule(int workers) const {
     try {
       const auto method = sample();
-      const auto limit = method->max_workers();
-      return (limit && workers > *limit) || workers % method->workers_multiple_of() != 0;
+      if (const auto most = method->max_workers(); most && workers > *most)
+        return fmt::format("must be at most {}, because sums of the method's integers hold no more", *most);
+      if (const std::int64_t multiple_of = method->workers_multiple_of(); workers % multiple_of != 0) {
+        return fmt::format(
+            "must be a multiple of {}, because the method forms as many teams of equally many workers",
+            multiple_of);
+      }
+      return {};
     } catch (const InputError&) {
       throw;
     } catch (const std::exception&) {
-      return false;  // start() raises, and the examination reports where
+      return {};  // start() raises, and the examination reports where
     }
+  }
+
+  // Notes the others. Throws InputError if the method accepts none.
+  std::vector<Workers> accepted_groups() {
+    std::vector<Workers> accepted;
+    for (const Workers& workers : question_.groups) {
+      if (const auto rule = broken_rule(workers.count)) {
+        skipped_.push_back({workers, *rule});
+      } else {
+        accepted.push_back(workers);
+      }
+    }
+    if (accepted.empty()) throw InputError(place_ / "workers", "one of them " + skipped_.front().reason);
+    return accepted;
   }
 
   void examine_group(const Workers& workers) {
@@ -241,11 +267,17 @@ class MethodCheck {
       groups.push_back({{"backend", group.workers.backend}, {"workers", group.workers.count}});
       conforms = conforms && group.findings.empty();
     }
+    Json skipped = Json::array();
+    for (const Skipped& group : skipped_) {
+      skipped.push_back(
+          {{"backend", group.workers.backend}, {"workers", group.workers.count}, {"reason", group.reason}});
+    }
     Json promises = Json::array();
     for (const PromiseText& text : promise_texts()) promises.push_back(judge(text));
     return {{"conforms", conforms},
             {"synchroniser", question_.synchroniser},
             {"examined", std::move(groups)},
+            {"skipped", std::move(skipped)},
             {"promises", std::move(promises)}};
   }
 
@@ -255,6 +287,7 @@ class MethodCheck {
   Question question_;
   Place place_;
   const CheckObserver& observer_;
+  std::vector<Skipped> skipped_;
   mutable std::mutex mutex_;  // of the members below, which the watchdog reads
   std::vector<Examined> examined_;
   std::set<Promise> promises_;
@@ -264,7 +297,7 @@ class MethodCheck {
 
 Json check_method(const Json& question, const CheckObserver& observer) {
   const Place place{"check-method", ""};
-  return MethodCheck(read_question(question, place), place / "synchroniser", observer).run();
+  return MethodCheck(read_question(question, place), place, observer).run();
 }
 
 }  // namespace thinpipe::trainer

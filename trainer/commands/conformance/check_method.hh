@@ -19,10 +19,12 @@ struct CheckObserver {
 
 // question: {"synchroniser": {"name", options...}}, and optionally the lists "workers" and "backends", and
 // "hang_timeout_s". Returns
-//   {"conforms": bool, "synchroniser", "examined": [{"backend", "workers"}], "promises": [...]},
-// where each promise is {"promise", "name", "verdict", "reason", "meaning", "consequence", "remedy", "findings",
+//   {"conforms": bool, "synchroniser", "examined": [{"backend", "workers"}],
+//    "skipped": [{"backend", "workers", "reason"}], "promises": [...]},
+// where the method accepts no group that is skipped, and each promise is {"promise", "name", "verdict", "reason", "meaning", "consequence", "remedy", "findings",
 // "finding_count"}. verdict: "ok", "violated", or "not examined", which "reason" explains. findings: the first few,
-// as {"backend", "workers", "what"}. Throws InputError if the question or an option is wrong.
+// as {"backend", "workers", "what"}. Throws InputError if the question or an option is
+// wrong, or if the method accepts none of the numbers of workers.
 Json check_method(const Json& question, const CheckObserver& observer);
 
 }  // namespace thinpipe::trainer

@@ -64,6 +64,8 @@ def expect_wrong_input(thinpipe):
     assert "/ratio" in done.stderr and "at most 1" in done.stderr, done.stderr
     done = run(thinpipe, "check-method", "topk", "--set", "ratoi=0.1", *FAST)
     assert done.returncode == 2 and "ratio" in done.stderr, done
+    done = run(thinpipe, "check-method", "spardl", "--set", "teams=2", "--workers", "3")
+    assert done.returncode == 2 and "/workers: one of them must be a multiple of 2" in done.stderr, done
 
 
 def expect_a_table(thinpipe):
