@@ -15,8 +15,8 @@ TWIN = {"name": "topk", "ratio": 0.05}
 TWINS = {"method": {"python": {"synchroniser": PYTHON}, "c++": {"synchroniser": TWIN}}}
 
 
-def expect_equal_twins(thinpipe, base):
-    experiment = Experiment(thinpipe, base, TWINS)
+def expect_equal_twins(thinpipe, base, sweep=None):
+    experiment = Experiment(thinpipe, base, sweep or TWINS)
     done = experiment.run()
     assert done.returncode == 0, done.stderr
     records = experiment.records()
@@ -28,6 +28,30 @@ def expect_equal_twins(thinpipe, base):
 
 def test_is_equal_to_its_twin_among_threads(thinpipe):
     expect_equal_twins(thinpipe, small_run(workers=2))
+
+
+STATES_NO_PROPERTIES = """
+import thinpipe
+from compressors import TopKCompressor
+
+class Silent(thinpipe.Compressor):
+    ratio: float = 0.1
+    memory = "residual"
+    compress, decompress = TopKCompressor.compress, TopKCompressor.decompress
+"""
+
+
+def test_a_compressor_with_a_residual_is_clipped_before_the_exchange(thinpipe):
+    with tempfile.TemporaryDirectory() as folder:
+        stating = Path(folder) / "compressors.py"
+        stating.write_text((METHODS / "compressors.py").read_text())
+        silent = Path(folder) / "silent.py"
+        silent.write_text(STATES_NO_PROPERTIES)
+        base = small_run(workers=2)
+        base["training"]["clip_norm"] = 0.1
+        names = {"stating": f"{stating}:TopKCompressor", "silent": f"{silent}:Silent"}
+        expect_equal_twins(thinpipe, base, {
+            "method": {label: {"synchroniser": {"name": name}} for label, name in names.items()}})
 
 
 def slow_test_is_equal_to_its_twin_among_eight_threads(thinpipe):

@@ -26,7 +26,6 @@ class Compressor(Synchroniser):
                 return torch.zeros(context).index_put_((indices.long(),), values)
     """
 
-    properties: ClassVar[Properties] = Properties(estimate="biased")
     # "residual": the part of the gradient that a message lacks is added to the next one. None: it is lost.
     memory: ClassVar[str | None] = None
     # What is compressed at once: a "bucket", or each parameter ("tensor"), as in GRACE.
@@ -34,6 +33,11 @@ class Compressor(Synchroniser):
     # "all_gather": every worker decompresses all messages. "all_reduce": messages can be summed, and the sum is
     # decompressed: context must then be the same on every worker.
     exchange: ClassVar[str] = "all_gather"
+
+    @property
+    def properties(self) -> Properties:
+        """What the method claims, unless the class states `properties` of its own: with a residual, error feedback."""
+        return Properties(estimate="biased" if self.memory is None else "error_feedback")
 
     def compress(self, tensor: torch.Tensor, name: str) -> tuple[Sequence[torch.Tensor], Any]:
         """Returns the message, a list of tensors, and whatever decompress() needs besides. tensor: float32 [n]."""
