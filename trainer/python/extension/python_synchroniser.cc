@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/python/extension/python_synchroniser.hh"
 
+#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -179,6 +180,10 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
       if (std::holds_alternative<AllGatherCall>(call)) traffic.gathered_bytes += sent;
       if (std::holds_alternative<AllToAllCall>(call)) traffic.pairwise_bytes += sent;
       if (std::holds_alternative<BroadcastCall>(call)) traffic.broadcast_bytes += sent;
+      if (const auto* reduced = std::get_if<AllReduceCall>(&call); reduced && reduced->largest_code > 0) {
+        traffic.codes += static_cast<double>(reduced->elements);
+        traffic.largest_code = std::max(traffic.largest_code, static_cast<int>(reduced->largest_code));
+      }
       traffic.sent_bytes = all_sent;
     });
     if (bucket.size == 0) return traffic;

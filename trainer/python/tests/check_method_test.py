@@ -84,6 +84,7 @@ def main():
         expect_conforming(thinpipe, method, *(() if every else FAST))
     for name in broken:
         expect_broken(thinpipe, name)
+    expect_conforming(thinpipe, "summed_codes.py:SummedCodes", "--workers", "3", "--backend", "island")
     if every:
         expect_conforming(thinpipe, "topk", "--set", "ratio=0.1")
         expect_wrong_input(thinpipe)

@@ -4,6 +4,7 @@
 Usage: method_runs_test.py [--slow] PATH/thinpipe
 """
 
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -92,6 +93,17 @@ def slow_test_restarts_from_a_checkpoint_as_if_undisturbed(thinpipe):
     restarts = [len(record.get("restarts") or []) for record in records.values()]
     assert sorted(restarts) == [0, 1], restarts
     assert len({record["parameters_hash"] for record in records.values()}) == 1
+
+
+def test_sums_of_codes_are_planned_like_those_of_its_twin(thinpipe):
+    base = small_run(topology="three-switch", collective={"name": "island"}, mode="live")
+    done = Experiment(thinpipe, base, {"method": {
+        "python": {"synchroniser": {"name": str(METHODS / "summed_codes.py") + ":SummedCodes"}},
+        "c++": {"synchroniser": {"name": "terngrad", "exchange": "all_reduce"}}}}).plan("--no-measuring", "--json")
+    assert done.returncode == 0, done.stderr
+    python, twin = json.loads(done.stdout)
+    for member in ("plan", "prediction", "sent_bytes_per_iteration"):
+        assert python[member] == twin[member], (python[member], twin[member])
 
 
 def expect_refused(thinpipe, synchroniser, *words):

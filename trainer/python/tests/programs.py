@@ -40,8 +40,8 @@ class Experiment:
         return run(self.thinpipe, "run", self.file, "--results", self.results, "--profiling-time", "1 s", *more,
                    folder=self.folder.name)
 
-    def plan(self):
-        return run(self.thinpipe, "plan", self.file, folder=self.folder.name)
+    def plan(self, *more):
+        return run(self.thinpipe, "plan", self.file, *more, folder=self.folder.name)
 
     @property
     def results(self):
