@@ -18,9 +18,11 @@ fi
 experiment=${1:-experiments/quickstart.json}
 run=${2:-dense}
 
+# noise.py expects one run in each folder.
+results=results/noise/$(basename "$experiment" .json)/${run//\//-}
 folders=()
 for ((i = 1; i <= ${REPETITIONS:-5}; ++i)); do
-  build/release/thinpipe run "$experiment" --only "$run" --results "results/noise/$i"
-  folders+=("results/noise/$i")
+  build/release/thinpipe run "$experiment" --only "$run" --results "$results/$i"
+  folders+=("$results/$i")
 done
 /usr/bin/python3 plotting/noise.py "${folders[@]}"
