@@ -94,7 +94,7 @@ std::vector<std::string> caps_of(const netem::Topology& topology) {
 double measure_compute_s(const Run& dense, const TrainerProgram& trainer) {
   if (!dense.missing.empty()) throw dense.missing.front();
   MeasuredCosts measured(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
-  return measured.of(dense).compute_s;
+  return measured.of(dense).value().compute_s;  // a live run has no profile
 }
 
 Json advice_for(const AdviseOptions& options, const CodecCosts& costs) {

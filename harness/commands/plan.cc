@@ -28,7 +28,7 @@ int plan(const PlanOptions& options) {
   const CostOf cost_of = [&](const Run& run) {
     if (options.no_measuring || !run.missing.empty() || run.runs_command())
       return std::optional<ComputeCost>();
-    return std::optional(measured.of(run));
+    return measured.of(run);
   };
   const Json rows = plan_rows(runs, cost_of, this_machine());
   fmt::print("{}", options.json ? rows.dump(2) + "\n" : format_plan(rows));

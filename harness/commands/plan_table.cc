@@ -40,7 +40,8 @@ Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machi
     out["iteration_time_s"] = resources.iteration_s;
     out["train_time_s"] = resources.iteration_s * iterations;
   }
-  out["memory_bytes"] = resources.memory_bytes;
+  const bool memory_is_known = !cost->sleeps || !runs_workers_here(run);
+  if (memory_is_known) out["memory_bytes"] = resources.memory_bytes;
   out["network_cores"] = resources.network_cores;
   if (const auto why = shortfall(resources, run.workers, machine)) out["machine_shortfall"] = *why;
   return out;
@@ -139,8 +140,8 @@ std::string format_plan(const Json& rows) {
   const auto any = [&rows](const auto& condition) { return std::ranges::any_of(rows, condition); };
   if (any([](const Json& row) { return !row.at("prediction").at("iteration_time_s").is_null(); })) {
     out +=
-        "Iteration: predicted from this exchange, overlapped with compute measured just now on this machine, "
-        "shared by all workers.\n";
+        "Iteration: predicted from this exchange, overlapped with the compute of the run's compute profile or, "
+        "without one, with compute measured just now on this machine and shared by all workers.\n";
   }
   if (any([](const Json& row) { return row.at("prediction").at("caps_change").get<bool>(); })) {
     out +=

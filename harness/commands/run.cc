@@ -77,8 +77,11 @@ void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int
                                    "\"{}\"; leave it out",
                                    run.label));
     }
-    const ResourceEstimate resources = estimate_resources(run, costs.of(run), machine);
-    if (const auto why = shortfall(resources, run.workers, machine, jobs)) {
+    // If the compute time is unknown, assumes none: then the network needs most cores.
+    const ComputeCost cost = costs.of(run).value_or(ComputeCost{.sleeps = true});
+    const ResourceEstimate resources = estimate_resources(run, cost, machine);
+    const std::int64_t busy_cores = runs_workers_here(run) ? run.workers : 1;  // a simulation keeps one busy
+    if (const auto why = shortfall(resources, busy_cores, machine, jobs)) {
       throw InputError(
           {fmt::format("--jobs {}", jobs), ""},
           fmt::format("this many runs like \"{}\" at a time would disturb each other: {}", run.label, *why));

@@ -3,9 +3,22 @@
 
 #include <fmt/format.h>
 
-namespace thinpipe {
+#include "common/protocol/compute_profile.hh"
+#include "common/protocol/device.hh"
 
-ComputeCost MeasuredCosts::of(const Run& run) {
+namespace thinpipe {
+namespace {
+
+std::optional<ComputeCost> cost_in(const std::string& profile) {
+  if (is_device(parse_json_file(profile))) return std::nullopt;
+  const ComputeTimes times = load_profile(profile).elapsed;
+  return ComputeCost{.compute_s = times.load_s + times.compute_s + times.finish_s, .sleeps = true};
+}
+
+}  // namespace
+
+std::optional<ComputeCost> MeasuredCosts::of(const Run& run) {
+  if (run.profile) return cost_in(run.profile->string());
   const Json& config = run.training->config;
   Json decisive = Json::object();
   for (const char* key : {"model", "dataset", "optimiser", "compute"}) {

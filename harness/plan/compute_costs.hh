@@ -22,9 +22,10 @@ class MeasuredCosts {
   MeasuredCosts(const TrainerProgram& trainer, std::function<void(const std::string& line)> before_measuring)
       : trainer_(trainer), before_measuring_(std::move(before_measuring)) {}
 
-  // Returns the cost of one worker. Runs it for a few seconds unless that has been done before. Throws Error
-  // if that fails.
-  ComputeCost of(const Run& run);
+  // Returns the cost of one worker: for a replay or simulation, that of its compute profile if it names one; nullopt
+  // if it names a device, whose times only the run estimates. Otherwise runs the worker for a few seconds unless that
+  // has been done before. Throws Error if that fails.
+  std::optional<ComputeCost> of(const Run& run);
 
  private:
   const TrainerProgram& trainer_;

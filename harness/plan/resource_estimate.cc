@@ -27,10 +27,11 @@ ResourceEstimate estimate_resources(const Json& plan, std::int64_t workers, cons
                                     double exchange_s, const Machine& machine) {
   const auto all = static_cast<double>(workers);
   const double sent_bytes = all * plan.at("sent_bytes_per_iteration").get<double>();
-  const double shared_compute_s = std::max(cost.compute_s, all * cost.compute_s / machine.cores);
+  const double all_cpu_s = cost.sleeps ? 0 : all * cost.compute_s;
+  const double shared_compute_s = std::max(cost.compute_s, all_cpu_s / machine.cores);
   const double waits_s = predict_iteration_s(plan, shared_compute_s, exchange_s);
   // However much the two overlap, the cores must do all of the compute and all of the network's work.
-  const double work_s = (all * cost.compute_s + sent_bytes * core_s_per_byte) / machine.cores;
+  const double work_s = (all_cpu_s + sent_bytes * core_s_per_byte) / machine.cores;
   const double iteration_s = std::max(waits_s, work_s);
   return {.iteration_s = iteration_s,
           .network_cores = iteration_s > 0 ? sent_bytes * core_s_per_byte / iteration_s : 0,
@@ -41,10 +42,15 @@ ResourceEstimate estimate_resources(const Run& run, const ComputeCost& cost, con
   const auto exchange = predict_exchange(run);
   Json plan = run.training->plan;
   // A convergence run is one process and sends nothing.
-  plan["sent_bytes_per_iteration"] = run.mode == Mode::converge ? 0.0 : sent_bytes_per_iteration(run);
+  const bool sends = run.mode != Mode::converge && runs_workers_here(run);
+  plan["sent_bytes_per_iteration"] = sends ? sent_bytes_per_iteration(run) : 0.0;
   // In a cluster, each worker has a machine like this one.
   const std::int64_t workers = run.mode == Mode::cluster ? 1 : run.workers;
   return estimate_resources(plan, workers, cost, exchange ? exchange->time_s : 0, machine);
+}
+
+bool runs_workers_here(const Run& run) {
+  return run.mode != Mode::simulate || !run.profile || run.needs_network;
 }
 
 std::optional<std::string> shortfall(const ResourceEstimate& resources, std::int64_t workers,

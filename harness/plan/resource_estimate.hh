@@ -16,10 +16,11 @@ struct Machine {
 };
 Machine this_machine();
 
-// Cost of one worker's iteration on an idle machine, as `thinpipe-trainer cost` measures it.
+// Cost of one worker's iteration on an idle machine, as `thinpipe-trainer cost` measures it or a compute profile has it.
 struct ComputeCost {
   double compute_s = 0;
-  double memory_bytes = 0;
+  double memory_bytes = 0;  // 0 with a given profile, which has none
+  bool sleeps = false;      // a worker with a given profile sleeps for this time and takes no CPU
 };
 
 struct ResourceEstimate {
@@ -39,6 +40,9 @@ ResourceEstimate estimate_resources(const Json& plan, std::int64_t workers, cons
                                     double exchange_s, const Machine& machine);
 
 ResourceEstimate estimate_resources(const Run& run, const ComputeCost& cost, const Machine& machine);
+
+// Returns whether the run's workers run on this machine: those of a simulation only measure what is not given.
+bool runs_workers_here(const Run& run);
 
 // Returns why the machine cannot carry `runs` such runs at a time without degrading their measurements;
 // nullopt if it can. A single run may have more workers than cores, which share what the network leaves.

@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/resource_estimate.hh"
 
+#include <fstream>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "common/protocol/compute_profile.hh"
+#include "common/support/tests/temporary_folder.hh"
+#include "harness/plan/compute_costs.hh"
+#include "harness/plan/tests/planning.hh"
 
 namespace thinpipe {
 namespace {
@@ -46,6 +53,52 @@ TEST(ResourceEstimate, RunsBesideOthersNeedACoreForEachWorker) {
   EXPECT_FALSE(shortfall(resources, 2, machine, 2));
   EXPECT_THAT(shortfall(resources, 3, machine, 2).value(), HasSubstr("needs 9.0 cores, but there are 8"));
   EXPECT_THAT(shortfall(resources, 1, machine, 3).value(), HasSubstr("memory"));
+}
+
+class ReplayEstimate : public ::testing::Test {
+ protected:
+  ReplayEstimate() {
+    const ComputeTimes times{
+        .load_s = 0.01, .ready_s = {0.1}, .compute_s = 0.2, .finish_s = 0.03, .encode_s = 7};
+    std::ofstream(profile_) << to_json(
+        ComputeProfile{.device = Json::object(), .configuration = Json::object(), .elapsed = times});
+  }
+
+  thinpipe::Run planned(const std::string& mode, const std::string& profile) const {
+    const Json base = {{"mode", mode}, {"topology", "three-switch"}, {"compute_profile", profile}};
+    return plan(Json{{"base", base}}.dump()).back();
+  }
+
+  static std::optional<ComputeCost> cost_of(const thinpipe::Run& run) {
+    return MeasuredCosts(trainer(), [](const std::string& line) { ADD_FAILURE() << line; }).of(run);
+  }
+
+  const TemporaryFolder folder_;
+  const std::string profile_ = folder_.path() / "profile.json";
+};
+
+TEST_F(ReplayEstimate, TakesTheTimesOfTheProfile) {
+  const auto run = planned("replay", profile_);
+  const auto cost = cost_of(run);
+  ASSERT_TRUE(cost);
+  EXPECT_DOUBLE_EQ(cost->compute_s, 0.24);
+  const ResourceEstimate resources = estimate_resources(run, *cost, {.cores = 1, .free_memory_bytes = 1});
+  EXPECT_DOUBLE_EQ(resources.iteration_s,
+                   predict_iteration_s(run.training->plan, 0.24, predict_exchange_s(run).value()))
+      << "sleeping workers share no cores";
+  EXPECT_GT(resources.network_cores, 0);
+  EXPECT_EQ(resources.memory_bytes, 0);
+}
+
+TEST_F(ReplayEstimate, LeavesOutTheTimesOfADevice) {
+  EXPECT_FALSE(cost_of(planned("replay", "a40"))) << "only the run estimates them";
+}
+
+TEST_F(ReplayEstimate, OfASimulationWithAProfileTakesNoNetwork) {
+  const auto run = planned("simulate", profile_);
+  EXPECT_FALSE(runs_workers_here(run));
+  EXPECT_EQ(estimate_resources(run, *cost_of(run), {.cores = 1, .free_memory_bytes = 1}).network_cores, 0);
+  EXPECT_TRUE(runs_workers_here(planned("simulate", "measured"))) << "they measure their compute";
 }
 
 TEST(Machine, HasCoresAndMemory) {

@@ -59,6 +59,20 @@ TEST(PlanCommand, DoesNotPredictTimesOfAMethodWithUnknownTraffic) {
   EXPECT_THAT(program.run({"plan", experiment}).output, HasSubstr("can carry it")) << "memory is known";
 }
 
+TEST(PlanCommand, TakesOnlyConvergenceRunsOfADevicesReplaysForMeasured) {
+  const Program program;
+  const std::string experiment = program.experiment({{"topology", "three-switch"},
+                                                     {"mode", "replay"},
+                                                     {"compute_profile", "a40"},
+                                                     {"iteration_time", "20 ms"}});
+  const Json rows = Json::parse(program.run({"plan", experiment, "--json"}).output);
+  ASSERT_EQ(rows.size(), 2);
+  EXPECT_EQ(rows.at(0).at("prediction").at("compute_time_alone_s"), 0.02);
+  for (const char* key : {"compute_time_alone_s", "iteration_time_s", "train_time_s", "memory_bytes"})
+    EXPECT_TRUE(rows.at(1).at("prediction").at(key).is_null()) << key;
+  EXPECT_FALSE(rows.at(1).at("prediction").at("exchange_time_s").is_null());
+}
+
 TEST(PlanCommand, ItsTableSaysWhatItRestsOn) {
   const Program program;
   const std::string experiment = program.experiment({{"topology", "three-switch"}});
