@@ -57,7 +57,7 @@ Json traffic_of(const Run& run) {
 }  // namespace
 
 bool can_predict(const Run& run) {
-  return run.mode == Mode::live && !run.runs_command() &&
+  return run.mode == Mode::live && !run.runs_command() && !run.schedules_anything() &&
          predict_iteration_s(run, MeasuredWork{}).has_value();
 }
 

@@ -61,9 +61,10 @@ std::vector<Candidate> candidates_of(const std::vector<Run>& runs, std::optional
     if (!run.runs_command() && run.training->plan.is_null() && !run.missing.empty())
       throw run.missing.front();
     if (!can_predict(run)) {
-      throw InputError({"--set", ""},
-                       "only live training over a network that does not change can be predicted; "
-                       "leave out mode, trainer, network_events and rate_trace");
+      throw InputError(
+          {"--set", ""},
+          "only live training without changes, other traffic and faults can be predicted; leave out "
+          "mode, trainer, network_events, rate_trace, cross_traffic and worker_events");
     }
     Candidate candidate{.method = run.label, .run = run};
     if (parameters) {

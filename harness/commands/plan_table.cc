@@ -13,12 +13,21 @@
 namespace thinpipe {
 namespace {
 
+// Returns the members of the configuration that predictions ignore.
+Json left_out_of(const Run& run) {
+  Json out = Json::array();
+  if (!run.cross_traffic.empty()) out.push_back("cross_traffic");
+  if (!run.worker_events.empty()) out.push_back("worker_events");
+  return out;
+}
+
 Json predict(const Run& run, const std::optional<ComputeCost>& cost, const Machine& machine) {
   Json out = {{"slowest_link", nullptr},
               {"wire_bytes_per_iteration", nullptr},
               {"exchange_time_per_iteration_s", nullptr},
               {"exchange_time_s", nullptr},
               {"caps_change", !run.schedule.empty()},
+              {"left_out", left_out_of(run)},
               {"compute_time_alone_s", nullptr},
               {"iteration_time_s", nullptr},
               {"train_time_s", nullptr},
@@ -148,6 +157,8 @@ std::string format_plan(const Json& rows) {
         "If \"network_events\" or \"rate_trace\" change the network, both hold for the caps of the topology "
         "before any change.\n";
   }
+  if (any([](const Json& row) { return !row.at("prediction").at("left_out").empty(); }))
+    out += "The predictions ignore \"cross_traffic\" and \"worker_events\".\n";
   return out + format_missing(rows);
 }
 

@@ -70,6 +70,19 @@ TEST(Advise, AMethodPaysOffBelowTheCapAtWhichItsCostIsTheTimeItSaves) {
   EXPECT_GT(without_cost, cap);
 }
 
+TEST(Advise, OnlyUndisturbedLiveTrainingIsPredicted) {
+  const auto is_predicted = [](Json base) {
+    if (base.value("mode", "") != "converge") base["topology"] = "three-switch";
+    return can_predict(plan(Json{{"base", base}}.dump()).front());
+  };
+  EXPECT_TRUE(is_predicted({{"mode", "live"}}));
+  EXPECT_FALSE(is_predicted({{"mode", "converge"}}));
+  EXPECT_FALSE(
+      is_predicted({{"network_events", {{{"at", "1 s"}, {"link", "middle-right"}, {"rate", "1 Mbit/s"}}}}}));
+  EXPECT_FALSE(is_predicted({{"cross_traffic", {{{"from", "w0"}, {"to", "w7"}, {"rate", "50 Mbit/s"}}}}}));
+  EXPECT_FALSE(is_predicted({{"worker_events", {{{"worker", 1}, {"slowdown", 3}}}}}));
+}
+
 TEST(Advise, AMethodThatCostsMoreThanItSavesNeverPaysOff) {
   EXPECT_TRUE(topk_of(1).at("pays_off_over_dense").is_null());
   EXPECT_EQ(topk_of(1).at("caps_over_dense"), "never");

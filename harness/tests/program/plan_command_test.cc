@@ -73,6 +73,19 @@ TEST(PlanCommand, TakesOnlyConvergenceRunsOfADevicesReplaysForMeasured) {
   EXPECT_FALSE(rows.at(1).at("prediction").at("exchange_time_s").is_null());
 }
 
+TEST(PlanCommand, SaysWhatItsPredictionsLeaveOut) {
+  const Program program;
+  const Json slow = {{"worker_events", {{{"worker", 1}, {"slowdown", 3}}}}};
+  const std::string experiment = program.experiment({{"topology", "three-switch"}},
+                                                    {{"faults", {{"none", Json::object()}, {"slow", slow}}}});
+  const Json rows = Json::parse(program.run({"plan", experiment, "--json"}).output);
+  EXPECT_EQ(rows.at(0).at("prediction").at("left_out"), Json::array());
+  EXPECT_EQ(rows.at(1).at("prediction").at("left_out"), Json::array({"worker_events"}));
+  const char* const note = R"(The predictions ignore "cross_traffic" and "worker_events".)";
+  EXPECT_THAT(program.run({"plan", experiment}).output, HasSubstr(note));
+  EXPECT_THAT(program.run({"plan", experiment, "--only", "none"}).output, Not(HasSubstr(note)));
+}
+
 TEST(PlanCommand, ItsTableSaysWhatItRestsOn) {
   const Program program;
   const std::string experiment = program.experiment({{"topology", "three-switch"}});
