@@ -5,7 +5,9 @@
 #include <charconv>
 #include <cmath>
 #include <iterator>
+#include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -16,7 +18,7 @@ namespace {
 constexpr double workers_of_benchmark = 8;
 constexpr std::string_view prefix = "synchronise/";
 
-// A benchmark of trainer/synchronisers/benchmarks/synchroniser_benchmark.cc, with the options that decide its
+// A benchmark of trainer/synchronisers/benchmarks/synchroniser_benchmark.cc, with all options that decide its
 // time. Absent are those that ran with a single worker, which decodes no peer's message, and those that
 // exchange only once in several steps.
 struct Benchmark {
@@ -29,24 +31,51 @@ const std::vector<Benchmark>& benchmarks() {
       {"dense", {{"name", "dense"}}},
       {"fp16", {{"name", "fp16"}}},
       {"bf16", {{"name", "bf16"}}},
-      {"topk_0.01", {{"name", "topk"}, {"ratio", 0.01}, {"indices", "u32"}}},
-      {"topk_0.1_bitmap", {{"name", "topk"}, {"ratio", 0.1}, {"indices", "bitmap"}}},
-      {"topk_0.01_golomb", {{"name", "topk"}, {"ratio", 0.01}, {"indices", "golomb"}}},
-      {"pactrain", {{"name", "pactrain"}, {"values", "float32"}}},
-      {"pactrain_ternary", {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", false}}},
-      {"terngrad", {{"name", "terngrad"}, {"exchange", "all_gather"}}},
-      {"terngrad_int8", {{"name", "terngrad"}, {"exchange", "all_reduce"}}},
-      {"qsgd_4", {{"name", "qsgd"}, {"bits", 4}}},
-      {"thc", {{"name", "thc"}, {"bits", 4}, {"exchange", "sharded"}}},
-      {"signsgd", {{"name", "signsgd"}, {"exchange", "all_gather"}}},
-      {"one_bit", {{"name", "one_bit"}}},
-      {"dgc_0.001", {{"name", "dgc"}, {"ratio", 0.001}, {"indices", "u32"}}},
-      {"gmc_0.01", {{"name", "gmc"}, {"ratio", 0.01}, {"sparsifier", "top_k"}}},
-      {"iwp", {{"name", "iwp"}}},
-      {"topk_chunked_0.01", {{"name", "topk_chunked"}, {"ratio", 0.01}}},
-      {"spardl_0.01", {{"name", "spardl"}, {"ratio", 0.01}}},
-      {"powersgd", {{"name", "powersgd"}, {"rank", 4}}},
-      {"demo", {{"name", "demo"}}},
+      {"topk_0.01", {{"name", "topk"}, {"ratio", 0.01}, {"scope", "bucket"}, {"indices", "u32"}}},
+      {"topk_0.1_bitmap", {{"name", "topk"}, {"ratio", 0.1}, {"scope", "bucket"}, {"indices", "bitmap"}}},
+      {"topk_0.01_golomb", {{"name", "topk"}, {"ratio", 0.01}, {"scope", "bucket"}, {"indices", "golomb"}}},
+      {"pactrain",
+       {{"name", "pactrain"}, {"values", "float32"}, {"error_feedback", false}, {"source", "declared"}}},
+      {"pactrain_ternary",
+       {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", false}, {"source", "declared"}}},
+      {"terngrad", {{"name", "terngrad"}, {"exchange", "all_gather"}, {"clip", 2.5}}},
+      {"terngrad_int8", {{"name", "terngrad"}, {"exchange", "all_reduce"}, {"clip", 2.5}}},
+      {"qsgd_4", {{"name", "qsgd"}, {"bits", 4}, {"block_size", 512}, {"norm", "max"}}},
+      {"thc",
+       {{"name", "thc"},
+        {"bits", 4},
+        {"granularity", 30},
+        {"clip", 0.03125},
+        {"block_size", 8192},
+        {"exchange", "sharded"}}},
+      {"signsgd", {{"name", "signsgd"}, {"exchange", "all_gather"}, {"momentum", 0}}},
+      {"one_bit", {{"name", "one_bit"}, {"scale", "tensor"}}},
+      {"dgc_0.001",
+       {{"name", "dgc"},
+        {"ratio", 0.001},
+        {"momentum", 0.9},
+        {"nesterov", false},
+        {"masking", true},
+        {"clip", 0},
+        {"sample", 0.01},
+        {"indices", "u32"}}},
+      {"gmc_0.01",
+       {{"name", "gmc"},
+        {"ratio", 0.01},
+        {"momentum", 0.9},
+        {"sparsifier", "top_k"},
+        {"detached", 0},
+        {"indices", "u32"}}},
+      {"iwp",
+       {{"name", "iwp"},
+        {"ratio", 0.015625},
+        {"threshold", "importance"},
+        {"scope", "bucket"},
+        {"voters", 1}}},
+      {"topk_chunked_0.01", {{"name", "topk_chunked"}, {"ratio", 0.01}, {"chunk_size", 64}}},
+      {"spardl_0.01", {{"name", "spardl"}, {"ratio", 0.01}, {"teams", 1}}},
+      {"powersgd", {{"name", "powersgd"}, {"rank", 4}, {"min_compression", 2}}},
+      {"demo", {{"name", "demo"}, {"chunk", 64}, {"k", 32}}},
   };
   return all;
 }
@@ -63,10 +92,30 @@ Json with_exchange(Json options, const Json& plan) {
   return options;
 }
 
-bool has_all(const Json& options, const Json& decisive) {
-  return std::ranges::all_of(decisive.items(), [&options](const auto& each) {
-    const auto found = options.find(each.key());
-    return found != options.end() && *found == each.value();
+// Returns whether the option changes the time of a step little, or only that of the first ones.
+bool is_neutral(const std::string& method, const std::string& option) {
+  static const std::set<std::pair<std::string, std::string>> all = {
+      {"fp16", "variant"},      {"fp16", "scale"},    {"pactrain", "stable_iterations"},
+      {"pactrain", "rule"},     {"pactrain", "clip"}, {"dgc", "warm_up_steps"},
+      {"iwp", "warm_up_steps"}, {"iwp", "alpha"},     {"powersgd", "start_step"},
+      {"demo", "beta"}};
+  return all.contains({method, option});
+}
+
+// Returns whether a step with one value does the same work as with the other. A coefficient of 0 saves work.
+bool is_same_work(const std::string& option, const Json& one, const Json& other) {
+  static const std::set<std::string> coefficients = {"clip", "momentum"};
+  if (!coefficients.contains(option)) return one == other;
+  return (one == 0) == (other == 0);
+}
+
+// An option that the benchmark does not list is newer than the benchmark, or belongs to another method.
+bool is_benchmark_of(const Json& options, const Json& measured) {
+  if (options.value("name", "") != measured.at("name")) return false;
+  return std::ranges::all_of(options.items(), [&measured](const auto& each) {
+    const auto found = measured.find(each.key());
+    return is_neutral(measured.at("name"), each.key()) ||
+           (found != measured.end() && is_same_work(each.key(), each.value(), *found));
   });
 }
 
@@ -104,7 +153,7 @@ std::optional<CodecTime> CodecCosts::of(const Json& synchroniser, const Json& pl
                                         std::int64_t workers) const {
   const Json options = with_exchange(synchroniser, plan);
   const auto found = std::ranges::find_if(benchmarks(), [&](const Benchmark& each) {
-    return times_.contains(each.name) && has_all(options, each.options);
+    return times_.contains(each.name) && is_benchmark_of(options, each.options);
   });
   if (found == benchmarks().end()) return std::nullopt;
   CodecTime time = at(found->name, plan.at("gradient_bytes").get<double>() / 4);

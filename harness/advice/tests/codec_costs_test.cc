@@ -62,6 +62,32 @@ TEST(CodecCosts, AreUnknownForOtherOptions) {
   EXPECT_NEAR(pactrain_ms("ternary"), 7, 1e-9);
 }
 
+TEST(CodecCosts, EachOptionThatChangesTheWorkMakesThemUnknown) {
+  const std::string file = source_path("results/reference/encode-decode.json");
+  const CodecCosts reference(parse_json_file(file), file);
+  const auto is_known = [&](Json options, const Json& changed) {
+    options.update(changed);
+    return reference.of(options, plan(1e6), 8).has_value();
+  };
+  const auto expect_marked = [&](const Json& measured, const Json& changed) {
+    EXPECT_TRUE(is_known(measured, Json::object())) << measured;
+    EXPECT_FALSE(is_known(measured, changed)) << measured << changed;
+  };
+  const Json gmc = {{"name", "gmc"},         {"ratio", 0.01},   {"momentum", 0.9},
+                    {"sparsifier", "top_k"}, {"detached", 0.0}, {"indices", "u32"}};
+  expect_marked(gmc, {{"indices", "golomb"}});
+  expect_marked(gmc, {{"momentum", 0}});
+  expect_marked(gmc, {{"option_to_come", 1}});
+  EXPECT_TRUE(is_known(gmc, {{"momentum", 0.95}})) << "the same work";
+  const Json iwp = {{"name", "iwp"},     {"ratio", 0.015625}, {"threshold", "importance"}, {"alpha", 0.01},
+                    {"scope", "bucket"}, {"voters", 1},       {"warm_up_steps", 0}};
+  expect_marked(iwp, {{"ratio", 0.25}, {"voters", 8}});
+  EXPECT_TRUE(is_known(iwp, {{"warm_up_steps", 100}})) << "the same work after them";
+  expect_marked({{"name", "spardl"}, {"ratio", 0.01}, {"teams", 1}}, {{"teams", 2}});
+  expect_marked({{"name", "demo"}, {"beta", 0.999}, {"chunk", 64}, {"k", 32}}, {{"k", 1}});
+  expect_marked({{"name", "dgc"}, {"ratio", 0.001}, {"sample", 0.01}, {"indices", "u32"}}, {{"sample", 1}});
+}
+
 TEST(CodecCosts, AnExchangeLeftOpenIsThatOfThePlan) {
   const Json terngrad = {{"name", "terngrad"}, {"exchange", "auto"}};
   Json sums = plan(1000);

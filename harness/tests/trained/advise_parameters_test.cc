@@ -31,5 +31,18 @@ TEST(AdviseParameters, TheUsualMethodsAreKnownAndTheirBytesProportional) {
   }
 }
 
+TEST(AdviseParameters, TheMeasuredMethodsAreKnownWithTheirDefaults) {
+  const Program program(built_program("thinpipe-trainer"));
+  const auto ended = program.run(
+      {"advise", "three-switch", "--parameters", "1e6", "--compute", "120 ms", "--json", "--methods",
+       "topk ratio=0.1 indices=bitmap,topk ratio=0.01 indices=golomb,terngrad exchange=all_reduce,qsgd,"
+       "thc exchange=sharded,signsgd exchange=all_gather,one_bit,"
+       "dgc optimiser.name=sgd optimiser.momentum=0,gmc optimiser.name=sgd optimiser.momentum=0,iwp,topk_chunked,spardl,"
+       "powersgd,demo optimiser.name=sgd optimiser.momentum=0"});
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  for (const Json& method : Json::parse(ended.output).at("methods"))
+    EXPECT_FALSE(method.at("encode_s").is_null()) << method.at("synchroniser");
+}
+
 }  // namespace
 }  // namespace thinpipe
