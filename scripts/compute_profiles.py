@@ -9,6 +9,7 @@ exchange. The paper's models get 32 colour images of 32 x 32 pixels per iteratio
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import subprocess
@@ -75,7 +76,8 @@ def configurations_of(experiment: Path, thinpipe: Path, device: str) -> Iterator
     planned = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if planned.returncode != 0:
         sys.exit(f"compute_profiles: {experiment} could not be planned")
-    known = set()
+    known: set[str] = set()
+    names: set[str] = set()
     for row in json.loads(planned.stdout):
         training = {key: value for key, value in row["config"].items() if key not in OF_THE_HARNESS}
         training |= {"workers": 1, "collective": {"name": "gloo"}, "seed": 1, "pretraining": {"iterations": 0}}
@@ -84,13 +86,21 @@ def configurations_of(experiment: Path, thinpipe: Path, device: str) -> Iterator
         text = json.dumps(training, sort_keys=True)
         if text not in known:
             known.add(text)
-            yield file_name(row["labels"]), training
+            name = unused(file_name(row["labels"]), names)
+            names.add(name)
+            yield name, training
 
 
 def file_name(labels: dict[str, str]) -> str:
     """Returns a name for files from the labels of a run that decide its training."""
     words = [label for axis, label in labels.items() if axis.split(".")[0] not in (*OF_THE_HARNESS, "seed")]
     return re.sub(r"[^A-Za-z0-9.]+", "-", "-".join(words)).strip("-.") or "profile"
+
+
+def unused(name: str, names: set[str]) -> str:
+    """Returns the name, with a number if another training has it: "GMC" and "GMC+" are the same in names for files."""
+    candidates = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(candidate for candidate in candidates if candidate not in names)
 
 
 def main() -> int:

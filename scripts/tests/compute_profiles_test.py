@@ -38,14 +38,15 @@ class ComputeProfilesTest(unittest.TestCase):
             "name": "mine",
             "base": {"mode": "simulate", "topology": "pair", "model": {"name": "mlp", "hidden": [16]},
                      "dataset": {"name": "synthetic", "train_examples": 128}, "pretraining": {"iterations": 0}},
-            "sweep": {"method": {"dense": {}, "top 1 %": {"synchroniser": {"name": "topk", "ratio": 0.01}}},
+            "sweep": {"method": {"dense": {}, "top 1 %": {"synchroniser": {"name": "topk", "ratio": 0.01}},
+                                 "top 1": {"synchroniser": {"name": "topk", "ratio": 1.0}}},
                       "bottleneck.rate": ["100 Mbit/s", "1 Gbit/s"], "seed": [1, 2]},
         }
         file = folder / "mine.json"
         file.write_text(json.dumps(experiment))
         ended = self.call("--experiment", file, "--device", "cpu", "--seconds", "0.2")
         self.assertEqual(ended.returncode, 0, ended.stderr)
-        names = {"dense": "dense.json", "top 1 %": "top-1.json"}
+        names = {"dense": "dense.json", "top 1 %": "top-1.json", "top 1": "top-1-2.json"}
         self.assertEqual({each.name for each in folder.iterdir()}, {"mine.json", *names.values()})
 
         for label, patch in experiment["sweep"]["method"].items():
@@ -55,7 +56,7 @@ class ComputeProfilesTest(unittest.TestCase):
         subprocess.run([program, "run", file, "--results", folder / "results"], check=True, capture_output=True)
         records = [json.loads(each.read_text()) for each in folder.glob("results/mine/*/run.json")]
         origins = [record["replay"]["compute_profile"]["origin"] for record in records if record["replay"]]
-        self.assertEqual(origins, ["measured"] * 8)
+        self.assertEqual(origins, ["measured"] * 12)
 
     def test_an_unknown_name_is_refused(self):
         ended = self.call("--only", "resnet19-*")
