@@ -38,7 +38,8 @@ class Synchroniser:
     properties: ClassVar[Properties] = Properties()
     # Whether all parameters that are not left dense must be in one bucket.
     needs_one_bucket: ClassVar[bool] = False
-    # Whether observe() is called. The method then depends on the network that it meets: it runs in mode live only.
+    # Whether observe() is called. The method then depends on the network that it meets: it runs in modes live and
+    # cluster only.
     senses_network: ClassVar[bool] = False
 
     def start(self, context: _core.Context) -> None:
