@@ -145,7 +145,8 @@ TEST_F(Scripted, WithoutTrafficHasNoWireBytes) {
   const auto ended =
       run({{"topology", "three-switch"}, {"workers", 3}, {"trainer", {{"command", {"sh", "train.sh"}}}}});
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
-  for (const auto& [direction, bytes] : record().at("traffic").at("wire_bytes").items())
+  const Json traffic = record().at("traffic");
+  for (const auto& [direction, bytes] : traffic.at("wire_bytes").items())
     EXPECT_LT(bytes, 10'000) << direction;
 }
 
