@@ -191,8 +191,12 @@ bool profile(const Profiling& profiling, const EventSink& events) {
     const std::int64_t iterations = measure(loop, sums, file.max_s);
     sums.sum_over(loop.network());
     if (file.group_options.rank != 0) return std::nullopt;
-    ComputeProfile profile{
-        .elapsed = sums.mean_elapsed(), .cpu = sums.mean_cpu(), .variation = sums.variation()};
+    ComputeProfile profile{.elapsed = sums.mean_elapsed()};
+    // A GPU's backward runs in a thread of LibTorch's, whose CPU time is not measured.
+    if (config.compute.device == "cpu") {
+      profile.cpu = sums.mean_cpu();
+      profile.variation = sums.variation();
+    }
     profile.device = {{"name", name_of(config.compute.device)},
                       {"precision", config.compute.precision},
                       {"libraries", library_versions()}};
