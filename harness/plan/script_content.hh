@@ -16,7 +16,8 @@ class ScriptContent {
  public:
   // Adds to `content` (CheckedConfig::content) an entry for each member "name" of `config`, at any depth, that
   // names an implementation in a Python file: a hash of every Python file below the file's folder, which it may
-  // import, and the implementation's name, with its file's if another file contains that name. Throws InputError at the member if there are too many files.
+  // import, and the implementation's name, with its file's if another file contains that name. Throws InputError at the
+  // member if there are too many files.
   void add_to(Json& content, const Json& config);
 
  private:

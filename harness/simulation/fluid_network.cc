@@ -127,8 +127,8 @@ void FluidNetwork::share() {
   is_shared_ = true;
   for (Cap& cap : caps_) cap.unused_bytes_per_s = cap.bytes_per_s;
   fill();
-  // What acknowledgements of these rates take is missing for the messages in the other direction. They share a cap like
-  // these, so they hardly get more than half of a very slow one, and would then hold up what they acknowledge.
+  // Messages in the other direction cannot use what the acknowledgements of these take. On a very slow cap, both share it
+  // like flows: acknowledgements get at most half. That they would then slow down their messages is left out.
   for (Cap& cap : caps_) cap.unused_bytes_per_s = cap.bytes_per_s;
   for (const Class& each : classes_) {
     if (each.messages.empty()) continue;

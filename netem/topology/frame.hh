@@ -15,7 +15,7 @@ struct Frame {
   bool operator==(const Frame&) const = default;
 };
 
-// Of a TCP acknowledgement with time stamps, with the Ethernet header.
+// The frame of a TCP acknowledgement: headers of Ethernet, IP and TCP, the last with time stamps.
 inline constexpr double acknowledgement_bytes = 66;
 
 inline constexpr unsigned min_packet_bytes = 1280;  // of IPv6; smaller ones are not worth their headers

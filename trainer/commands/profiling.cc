@@ -144,7 +144,7 @@ class Sums {
   ComputeTimes cpu_;
 };
 
-// Returns the decision of rank 0's clock and mean, for all workers. With local steps, the first exchange may be far away.
+// Returns the decision of rank 0's clock and mean, for all workers.
 bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& network) {
   const auto half_width = mean.half_width();
   const bool known = mean.count() * iterations_at_a_time >= min_iterations && half_width &&
@@ -154,7 +154,7 @@ bool rank_0_has_enough(const SampleMean& mean, bool out_of_time, Collective& net
   return decision.item<std::int64_t>() == 1;
 }
 
-// Returns the number of iterations of each worker.
+// Goes on until an exchange, which with local steps may be far away. Returns the number of iterations of each worker.
 std::int64_t measure(TrainingLoop& loop, Sums& sums, double max_s) {
   loop.take_steps(1, [&sums](const StepTimes& step) { sums.start(step); });
   loop.take_steps(warm_up_iterations, [](const StepTimes&) {});

@@ -94,8 +94,8 @@ StepReport LocalRounds::apply(torch::optim::Optimizer& optimiser) {
   const double made_up_s = waiting.elapsed_s();
   StepReport report = fragment.apply(optimiser);
   report.exposed_exchange_s += made_up_s;
-  report.steps =
-      std::min(report.steps, interval_);  // fragments take turns: the others' exchanges count the rest
+  // Fragments take turns, so the exchanges of the others count the rest of the round.
+  report.steps = std::min(report.steps, interval_);
   if (!fragment.has_lost()) first_non_finite_.reset();
   return report;
 }

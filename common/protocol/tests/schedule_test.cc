@@ -75,7 +75,7 @@ TEST(Schedule, SpreadsItsSamplesOverTheTraining) {
   EXPECT_EQ(schedule.classes[1].samples[15][1], 155U);
 }
 
-// As after a ramp of pruning: twenty steps that differ, and many equal ones.
+// A ramp of pruning gives twenty steps that differ; the three hundred after it are equal.
 TEST(Schedule, SamplesOccurAsOftenAsTheirSteps) {
   std::vector<Exchange> exchanges;
   std::vector<StepRun> steps = {{0, 1}};

@@ -125,7 +125,7 @@ TEST(FluidNetwork, TheOtherDirectionHasOnlyTheirAcknowledgements) {
   EXPECT_THAT(network.advance(network.next_completion_s()), UnorderedElementsAre(1, 2));
 }
 
-// Of a segment of five frames, which suits a burst of 12.5 kB, one acknowledgement goes back.
+// A burst of 12.5 kB permits segments of five frames, and each is acknowledged by one frame.
 TEST(FluidNetwork, LongSegmentsNeedFewerAcknowledgements) {
   constexpr double share = 66 / (5 * netem::full_frame_bytes);
   constexpr double burst_bytes = 12500;

@@ -60,7 +60,7 @@ TEST(ProbeJudgementTest, ALinkThatPassesItsCapWithoutAQueueIsJudgedToo) {
   EXPECT_FALSE(probe([](double) { return 1.05; }, false).ok);
 }
 
-// Of whole segments that a shaper passes for three seconds at `share` of a low cap.
+// Simulates a shaper that passes whole segments at `share` of its low cap for three seconds.
 Check probe_of_segments(double rate_bit_per_s, double share, bool queues) {
   constexpr double segment_bytes = 3028;
   std::vector<LinkCounters> readings;

@@ -21,7 +21,8 @@ struct CheckObserver {
 // "hang_timeout_s". Returns
 //   {"conforms": bool, "synchroniser", "examined": [{"backend", "workers"}],
 //    "skipped": [{"backend", "workers", "reason"}], "promises": [...]},
-// where the method accepts no group that is skipped, and each promise is {"promise", "name", "verdict", "reason", "meaning", "consequence", "remedy", "findings",
+// where the method accepts no group that is skipped, and each promise is
+//   {"promise", "name", "verdict", "reason", "meaning", "consequence", "remedy", "findings",
 // "finding_count"}. verdict: "ok", "violated", or "not examined", which "reason" explains. findings: the first few,
 // as {"backend", "workers", "what"}. Throws InputError if the question or an option is
 // wrong, or if the method accepts none of the numbers of workers.

@@ -267,7 +267,7 @@ TEST(StreamingRounds, OnlyLaterStepsMakeUpForTheTimeOfAnAwaitedExchange) {
   });
 }
 
-// Of the four local steps of its round, the first fragment has taken two.
+// The first fragment's first exchange comes after two of the four local steps of a round.
 TEST(StreamingRounds, ALostOneCountsTheStepsSinceTheLastExchange) {
   run_in_process(2, [](Collective& network) {
     ByHand training(network, plain(4, 2, 0, 0));
