@@ -7,8 +7,8 @@ void BacklogEstimate::add(const LinkCounters& from, const LinkCounters& to, doub
   const double passed_s = to.time_s - from.time_s;
   const bool before = from.backlog_bytes > 0;
   const bool now = to.backlog_bytes > 0;
-  time_s += passed_s;
-  bytes += static_cast<double>(to.bytes - from.bytes);
+  add_unknown(from, to);
+  judged_bytes += static_cast<double>(to.bytes - from.bytes);
   double waited_s = 0;
   if (before && now) {
     waited_s = passed_s;
@@ -22,9 +22,15 @@ void BacklogEstimate::add(const LinkCounters& from, const LinkCounters& to, doub
   if (now) ++backlogged_readings;
 }
 
+void BacklogEstimate::add_unknown(const LinkCounters& from, const LinkCounters& to) {
+  time_s += to.time_s - from.time_s;
+  bytes += static_cast<double>(to.bytes - from.bytes);
+}
+
 void BacklogEstimate::add(const BacklogEstimate& other) {
   time_s += other.time_s;
   bytes += other.bytes;
+  judged_bytes += other.judged_bytes;
   backlogged_s += other.backlogged_s;
   backlogged_bytes += other.backlogged_bytes;
   variance_s2 += other.variance_s2;

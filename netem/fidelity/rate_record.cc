@@ -16,6 +16,7 @@ constexpr double loss_deviations = 5;  // standard deviations of the share of fr
 constexpr double rounding = 0.01;      // of the kernel's clock and of the shape
 // A shaper passes whole segments. Below some 25 Mbit/s few of them fit into a slot.
 constexpr double segments_of_window = 100;
+constexpr double median_step = 1.05;
 
 double quantile(std::vector<double> values, double fraction) {
   const auto rank = static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
@@ -38,10 +39,21 @@ void RateRecord::add(const LinkCounters& counters) {
   if (!up_) return;
   if (!first_) first_ = slot_first_ = counters;
   if (last_ && counters.time_s > last_->time_s) {
-    slot_.add(*last_, counters, shape_.rate_bit_per_s);
+    if (is_late(counters.time_s - last_->time_s)) {
+      slot_.add_unknown(*last_, counters);
+    } else {
+      slot_.add(*last_, counters, shape_.rate_bit_per_s);
+    }
     finish_slot(counters, slot_s);
   }
   last_ = counters;
+}
+
+bool RateRecord::is_late(double gap_s) {
+  const bool late = gap_s > late_after_gaps * usual_gap_s_;
+  // Equally many steps up and down hold it at the median.
+  usual_gap_s_ *= gap_s > usual_gap_s_ ? median_step : 1 / median_step;
+  return late;
 }
 
 void RateRecord::set_shape(const LinkShape& shape) {

@@ -26,6 +26,9 @@ class RateRecord {
  public:
   // The period of the readings. Any period gives an unbiased estimate; a shorter one gives more windows.
   static constexpr std::chrono::milliseconds sampling_period{4};
+  // A reading that comes after more than this many usual gaps is late: on a busy machine, because workers compute again, which
+  // is also when a backlog ends. So its moment depends on the backlog, and the gap before it is not judged.
+  static constexpr double late_after_gaps = 3;
 
   // The run is cut into slots of slot_s. Windows consist of equally many slots with a backlog. A window holds
   // at least slot_s of backlogged time, window_readings readings with a backlog, and an estimate of that time
@@ -63,6 +66,9 @@ class RateRecord {
     void add(const FrameCounts& other);
   };
 
+  // Returns whether a reading this long after the one before is late, and counts the gap.
+  bool is_late(double gap_s);
+
   // Ends the slot if it lasted at least `min_s`.
   void finish_slot(const LinkCounters& counters, double min_s);
 
@@ -80,7 +86,9 @@ class RateRecord {
   std::string name_;
   std::optional<LinkCounters> first_;  // since the last break
   std::optional<LinkCounters> last_;
-  FrameCounts frame_counts_;  // before the last break
+  double usual_gap_s_ =
+      std::chrono::duration<double>(sampling_period).count();  // between readings: their running median
+  FrameCounts frame_counts_;                                   // before the last break
   bool lossy_ = false;
   double segment_bytes_ = 0;  // the largest of all shapes
   std::optional<LinkCounters> slot_first_;
