@@ -82,6 +82,7 @@ struct JobObserver {
 struct Outcome {
   enum class Status { completed, failed, interrupted };
   Status status = Status::completed;
+  // Why a job failed, or why an interrupted one has no checkpoint although it was asked for one.
   std::optional<Failure> failure = {};
   // Of an interrupted job: the iteration after which all workers have stopped, with a checkpoint.
   std::optional<std::int64_t> saved_after = {};

@@ -211,9 +211,9 @@ class LocalJob : public WorkerControl {
   }
 
   void fail(Watched& worker, Failure failure) {
-    if (stopping_) return finish({Outcome::Status::interrupted});
     if (worker.failure) return;
     failure.rank = worker.process.command().rank;
+    if (stopping_) return finish({Outcome::Status::interrupted, std::move(failure)});
     worker.failure = std::move(failure);
     if (first_failed_ == nullptr) {
       grace_.expires_after(grace);
@@ -274,7 +274,11 @@ class LocalJob : public WorkerControl {
     for (const Watched& worker : workers_) worker.process.signal(SIGTERM);
     stop_grace_.expires_after(stop_grace);
     stop_grace_.async_wait([this](const auto& error) {
-      if (!error) finish({Outcome::Status::interrupted});
+      if (error) return;
+      finish({Outcome::Status::interrupted,
+              Failure{.kind = "hang",
+                      .message = fmt::format("the workers did not end within {:g} s of the request to stop",
+                                             Seconds(stop_grace).count())}});
     });
   }
 

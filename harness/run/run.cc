@@ -262,6 +262,7 @@ class RunInProgress {
     log_->error("{}{}: {}", failure.rank ? fmt::format("worker {}, ", *failure.rank) : "", failure.kind,
                 failure.message);
     for (const std::string& state : failure.worker_states) log_->info("state of a worker: {}", state);
+    if (outcome.status == Outcome::Status::interrupted) log_note("leaves no checkpoint: " + failure.message);
   }
 
   const netem::Host& host(std::int64_t rank) const {
