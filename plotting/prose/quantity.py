@@ -77,6 +77,7 @@ class Records:
         dropped = {*averaged, *(axis for axis, value in selected.items() if value != EACH)}
         cells: dict[Key, list[Number | None]] = defaultdict(list)
         for row, number in rows:
+            check_all_reached(row, name)
             cells[frozenset((a, v) for a, v in row.key.items() if a in varying and a not in dropped)].append(number)
         modes = frozenset(row.key[MODE_AXIS] for row, _ in rows)
         return Table({key: average(numbers) for key, numbers in cells.items()}, modes)
@@ -127,6 +128,18 @@ def value_of(row: Row, name: str) -> Number | None:
         return None
     values = pd.to_numeric(row.runs.loc[row.runs.status == "completed", name], errors="coerce")
     return number(values.mean() if len(values) else None, row, name)
+
+
+def check_all_reached(row: Row, name: str) -> None:
+    """The mean of only those runs that reached the target flatters a method that often misses it."""
+    restricted = f"restricted_{name}"
+    reached, completed = row.judged.get("reached"), row.judged.get("completed")
+    if restricted not in row.judged or reached is None or completed is None or reached in (0, completed):
+        return
+    raise InputError(
+        f"{name}: only {reached} of {completed} runs of {row.judged['label']} reached the target; {restricted} counts the "
+        "others with their whole run, and is a lower bound"
+    )
 
 
 def number(

@@ -14,7 +14,7 @@ from prose.quantity import Records
 from prose.written_number import WrittenNumber
 from shared.report import InputError, Question
 
-from .records import make_record, write_exported
+from .records import ITERATION_TIME_S, make_curve, make_record, write_exported
 
 CAPS = {"100 Mbit/s": (0.8, 0.4), "1 Gbit/s": (0.2, 0.16)}  # iteration times of dense and fp16, in s
 
@@ -111,6 +111,15 @@ class ExpressionTest(Folder):
         text = "After <!-- = caps{}: iterations_to_target[\"dense\", \"bottleneck.rate=1 Gbit/s\"] -->999."
         own, easier = (self.run_program(text.format(end))[1] for end in ("", " target=0.7 hold=1"))
         self.assertLess(*(int(said.split(" -> ")[1].split(":")[0]) for said in (easier, own)))
+
+    def test_a_mean_of_only_the_runs_that_reached_the_target_is_refused(self) -> None:
+        missed = make_curve(ITERATION_TIME_S["dense"], 0.7)
+        self.write("some", make_record("dense"), make_record("dense", seed=2, curve=missed))
+        self.records = Records([self.folder / "some"], Question())
+        for name in ("time_to_accuracy_s", "iterations_to_target"):
+            with self.subTest(name), self.assertRaisesRegex(InputError, f"only 1 of 2 runs.*restricted_{name}"):
+                self.value(f'{name}["dense"]')
+            self.assertGreater(self.value(f"restricted_{name}"), self.value(f'{name}["seed=1"]'))
 
     def test_errors_name_the_nearest_valid_names(self) -> None:
         for text, message in (
