@@ -104,7 +104,7 @@ def table(times: Sequence[Results], judged: str | None = None) -> str:
     for title in sorted({pair.title for pair in pairs}, key=quantity_key):
         if title:
             parts.append(f"**{in_markdown(title)}**\n")
-        parts.append(grid([row(pair, deviations) for pair in pairs if pair.title == title]))
+        parts.append(grid(with_equal_headings([row(pair, deviations) for pair in pairs if pair.title == title])))
     about = [ABOUT]
     if len(times) > 1:
         about.append(ABOUT_REPETITIONS.format(len(times)))
@@ -189,6 +189,11 @@ def row(pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:
     for mode, factor in zip(pair.modes, pair.means(exchange_over_least)):
         cells[f"{mode}, exchange / lower bound"] = UNKNOWN if factor is None else f"{factor:.2f}"
     return cells | {"fidelity": " / ".join(verdicts(runs) for runs in zip(*pair.turns))}
+
+
+def with_equal_headings(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
+    """Fills the cells of rows without a CPU time, whose run did not reach the target."""
+    return [{heading: each.get(heading, UNKNOWN) for heading in max(rows, key=len)} for each in rows]
 
 
 def verdicts(runs: Sequence[pd.Series]) -> str:

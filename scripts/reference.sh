@@ -123,13 +123,9 @@ make_against-pytorch() {
   table docs/results/against-pytorch.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
 }
 make_replay-against-live() {
-  local each folders=()
-  for each in replay-against-live replay-against-live-2 replay-against-live-3; do
-    records replay-against-live "$each"
-    folders+=("$reference/$each")
-  done
-  table docs/results/reproducing-pactrain.md replay_table "${folders[@]}"
-  table docs/results/reproducing-pactrain.md predictions_table "${folders[@]}"
+  records replay-against-live
+  table docs/results/reproducing-pactrain.md replay_table $reference/replay-against-live
+  table docs/results/reproducing-pactrain.md predictions_table $reference/replay-against-live
 }
 make_full-size() {
   records full-size

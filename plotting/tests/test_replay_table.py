@@ -56,6 +56,16 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual((rows[0]["live, iteration (ms)"], rows[0]["replay, iteration (ms)"]), ("800", "816"))
         self.assertEqual(rows[0]["live, exchange / lower bound"], "-")
 
+    def test_a_run_that_missed_the_target_has_cells_for_all_columns(self) -> None:
+        missed = pair("topk 0.01", 1.02)  # ends below the target
+        for record in (*(reached := pair("dense", 1.02)), *missed):
+            record["iteration_time_s"]["cpu"] = 0.1
+        for order in ((*reached, *missed), (*missed, *reached)):
+            code, text, err = self.call(*order)
+            self.assertEqual((code, err), (0, ""))
+            cells = {row["method"]: row["replay, CPU (ms)"] for row in rows_of(text)}
+            self.assertEqual(cells, {"dense": "100", "topk 0.01": "-"})
+
     def test_an_emulated_network_is_held_against_the_cluster(self) -> None:
         real = make_record("dense", axes={"mode": "cluster"}, mode="cluster")
         slower = make_curve(1.03 * ITERATION_TIME_S["dense"], BEST_ACCURACY["dense"])
