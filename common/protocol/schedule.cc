@@ -161,7 +161,7 @@ double Schedule::train_time_s(std::int64_t steps, const std::vector<double>& cla
 Schedule schedule_of(const CommunicationTrace& trace) {
   Schedule schedule;
   std::map<Kind, std::size_t> numbers;
-  // Of each class, in the order of training. Their steps count samples.
+  // The runs of each class, in the order of training, with their numbers of samples instead of steps.
   std::vector<std::vector<JointRun>> members;
   for (const JointRun& joint : with_overlaps(joint_runs(trace), trace)) {
     Kind kind = kind_of(joint.step, trace);

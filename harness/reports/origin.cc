@@ -15,7 +15,7 @@ std::string fidelity(const Digest& digest, const Json& row) {
                                       : fmt::format("{}: {}", out, fmt::join(digest.failed_checks, "; "));
 }
 
-// Returns why a run has no result: the error in its record, which an interrupted run does not have.
+// Returns why a run has no result: the error in its record, which most interrupted runs lack.
 std::string reason(const Json& row) {
   const auto status = row.at("status").get<std::string>();
   const Json& error = row.at("error");

@@ -16,7 +16,7 @@ constexpr double loss_deviations = 5;  // standard deviations of the share of fr
 constexpr double rounding = 0.01;      // of the kernel's clock and of the shape
 // A shaper passes whole segments. Below some 25 Mbit/s few of them fit into a slot.
 constexpr double segments_of_window = 100;
-constexpr double median_step = 1.05;
+constexpr double median_step = 1.05;  // factor by which a reading moves the running median
 
 double quantile(std::vector<double> values, double fraction) {
   const auto rank = static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));

@@ -26,8 +26,8 @@ class RateRecord {
  public:
   // The period of the readings. Any period gives an unbiased estimate; a shorter one gives more windows.
   static constexpr std::chrono::milliseconds sampling_period{4};
-  // A reading that comes after more than this many usual gaps is late: on a busy machine, because workers compute again, which
-  // is also when a backlog ends. So its moment depends on the backlog, and the gap before it is not judged.
+  // A reading that comes more than this many usual gaps after the one before is late, and the gap is not judged. On a busy
+  // machine readings are late when workers compute again, which is when a backlog ends: their moments depend on it.
   static constexpr double late_after_gaps = 3;
 
   // The run is cut into slots of slot_s. Windows consist of equally many slots with a backlog. A window holds
@@ -86,9 +86,9 @@ class RateRecord {
   std::string name_;
   std::optional<LinkCounters> first_;  // since the last break
   std::optional<LinkCounters> last_;
-  double usual_gap_s_ =
-      std::chrono::duration<double>(sampling_period).count();  // between readings: their running median
-  FrameCounts frame_counts_;                                   // before the last break
+  // The running median of the time between readings.
+  double usual_gap_s_ = std::chrono::duration<double>(sampling_period).count();
+  FrameCounts frame_counts_;  // before the last break
   bool lossy_ = false;
   double segment_bytes_ = 0;  // the largest of all shapes
   std::optional<LinkCounters> slot_first_;
