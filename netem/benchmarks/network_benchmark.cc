@@ -59,11 +59,17 @@ void build(benchmark::State& state) {
 }
 BENCHMARK(build)->Arg(8)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-void read_counters(benchmark::State& state) {
-  const Network network(three_switch(8, 100e6));
+// A run does this every few milliseconds, on the cores that the workers compute on.
+void read_counters(benchmark::State& state, Queueing queueing) {
+  Topology topology = three_switch(8, 100e6);
+  for (Link& link : topology.links) {
+    if (link.bottleneck) link.forward.queueing = link.backward.queueing = queueing;
+  }
+  const Network network(topology);
   for (auto unused : state) benchmark::DoNotOptimize(network.counters());
 }
-BENCHMARK(read_counters)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(read_counters, fifo, Queueing::fifo)->Unit(benchmark::kMicrosecond)->UseRealTime();
+BENCHMARK_CAPTURE(read_counters, fair, Queueing::fair)->Unit(benchmark::kMicrosecond)->UseRealTime();
 
 // Returns all CPUs' busy time since the machine started, including the kernel and interrupts. The first line
 // of /proc/stat is "cpu", user, nice, system, idle, iowait, irq, softirq.

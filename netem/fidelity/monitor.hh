@@ -22,7 +22,7 @@ class Monitor {
   // `network` must outlive this. Takes the first sample.
   explicit Monitor(const Network& network);
 
-  // Reads and returns the counters of every shaped link, in about 50 us.
+  // Reads and returns the counters of every shaped link, in about 20 us for two links (netem_benchmark).
   std::vector<LinkCounters> sample();
 
   // Samples, calls `change`, which may change the network, and samples again. Later samples are judged by the

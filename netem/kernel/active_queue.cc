@@ -5,7 +5,6 @@
 #include <array>
 #include <bit>
 #include <cmath>
-#include <cstring>
 
 #include <fmt/format.h>
 #include <linux/pkt_sched.h>
@@ -15,8 +14,6 @@
 
 namespace thinpipe::netem {
 namespace {
-
-using OwnedCallback = Owned<nl_cb, nl_cb_put>;
 
 constexpr double red_max_share = 0.1;        // S. Floyd's recommendation
 constexpr unsigned red_max_weight_log2 = 9;  // about the 0.002 of RED's paper
@@ -68,27 +65,6 @@ void put_red(const OwnedMessage& message, const ActiveQueue& queue, const LinkSh
   put_number(message, TCA_RED_MAX_P, queue.max_share);
 }
 
-// Returns the number in the attribute, 0 if it is absent.
-std::uint32_t number_in(nlattr* attribute) {
-  return attribute == nullptr ? 0 : nla_get_u32(attribute);
-}
-
-// Returns a copy of the struct in the attribute. Older kernels send shorter ones.
-template <class T>
-T struct_in(nlattr* attribute) {
-  T out{};
-  if (attribute == nullptr) return out;
-  std::memcpy(&out, nla_data(attribute), std::min(sizeof out, static_cast<std::size_t>(nla_len(attribute))));
-  return out;
-}
-
-template <std::size_t count>
-std::array<nlattr*, count> attributes_in(nlattr* nest) {
-  std::array<nlattr*, count> out{};
-  if (nest != nullptr) nla_parse_nested(out.data(), count - 1, nest, nullptr);
-  return out;
-}
-
 HeldActiveQueue read_codel(nlattr* options, nlattr* statistics) {
   const auto read = attributes_in<TCA_CODEL_MAX + 1>(options);
   return {.settings = {.queueing = Queueing::codel,
@@ -117,31 +93,6 @@ HeldActiveQueue read_red(nlattr* options, nlattr* statistics) {
                        .max_share = number_in(read[TCA_RED_MAX_P]),
                        .weight_log2 = settings.Wlog},
           .marks = struct_in<tc_red_xstats>(statistics).marked};
-}
-
-struct Search {
-  std::uint32_t handle;
-  std::map<int, HeldActiveQueue> found;
-};
-
-// Adds the queue in a message from the kernel, if it is one that the search is for.
-int add_found(nl_msg* message, void* argument) {
-  auto& search = *static_cast<Search*>(argument);
-  nlmsghdr* const header = nlmsg_hdr(message);
-  const auto& about = *static_cast<const tcmsg*>(nlmsg_data(header));
-  std::array<nlattr*, TCA_MAX + 1> read{};
-  if (about.tcm_handle != search.handle ||
-      nlmsg_parse(header, sizeof about, read.data(), TCA_MAX, nullptr) < 0 || read[TCA_KIND] == nullptr) {
-    return NL_SKIP;
-  }
-  const std::string_view kind = nla_get_string(read[TCA_KIND]);
-  const auto add = [&](auto read_queue) {
-    search.found[about.tcm_ifindex] = read_queue(read[TCA_OPTIONS], read[TCA_XSTATS]);
-  };
-  if (kind == name_of(Queueing::codel)) add(read_codel);
-  if (kind == name_of(Queueing::fq_codel)) add(read_fq_codel);
-  if (kind == name_of(Queueing::red)) add(read_red);
-  return NL_OK;
 }
 
 }  // namespace
@@ -200,16 +151,11 @@ void put_active_queue(const NetlinkSocket& socket, Edit edit, const std::string&
   put(socket, edit, attempt, kind, message);
 }
 
-std::map<int, HeldActiveQueue> read_active_queues(const NetlinkSocket& socket, std::uint32_t handle) {
-  const char* const attempt = "list active queues";
-  Search search{.handle = handle, .found = {}};
-  tcmsg all{};
-  all.tcm_family = AF_UNSPEC;
-  netlink_call(attempt, nl_send_simple(socket.get(), RTM_GETQDISC, NLM_F_DUMP, &all, sizeof all));
-  const auto callback = own<OwnedCallback>(nl_cb_alloc(NL_CB_DEFAULT));
-  netlink_call(attempt, nl_cb_set(callback.get(), NL_CB_VALID, NL_CB_CUSTOM, add_found, &search));
-  netlink_call(attempt, nl_recvmsgs(socket.get(), callback.get()));
-  return std::move(search.found);
+std::optional<HeldActiveQueue> held_active_queue(const QdiscReply& queue) {
+  if (queue.kind == name_of(Queueing::codel)) return read_codel(queue.options, queue.statistics);
+  if (queue.kind == name_of(Queueing::fq_codel)) return read_fq_codel(queue.options, queue.statistics);
+  if (queue.kind == name_of(Queueing::red)) return read_red(queue.options, queue.statistics);
+  return std::nullopt;
 }
 
 }  // namespace thinpipe::netem

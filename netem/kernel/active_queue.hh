@@ -4,7 +4,7 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
+#include <optional>
 #include <string>
 
 #include "netem/kernel/qdisc.hh"
@@ -50,7 +50,7 @@ struct HeldActiveQueue {
   std::uint64_t marks = 0;  // frames marked so far; a segment counts once
 };
 
-// Reads all such queues with this handle in the socket's namespace, by the index of their device.
-std::map<int, HeldActiveQueue> read_active_queues(const NetlinkSocket& socket, std::uint32_t handle);
+// Returns nullopt if the qdisc is of another kind.
+std::optional<HeldActiveQueue> held_active_queue(const QdiscReply& queue);
 
 }  // namespace thinpipe::netem

@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to the kernel for queueing disciplines.
+// Requests to the kernel for queueing disciplines, and its descriptions of them.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <cstring>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "netem/kernel/netlink.hh"
 
@@ -29,6 +35,52 @@ OwnedQdisc new_byte_queue(int ifindex, std::uint32_t parent, std::uint32_t handl
 void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const OwnedQdisc& qdisc);
 void put(const NetlinkSocket& socket, Edit edit, const std::string& attempt, const std::string& kind,
          const OwnedMessage& request);
+
+// Names a qdisc in a namespace.
+struct QdiscId {
+  int ifindex = 0;
+  std::uint32_t handle = 0;
+};
+
+// A qdisc as the kernel described it; all members are empty if there was none.
+struct QdiscReply {
+  explicit QdiscReply(std::vector<char> message);  // RTM_NEWQDISC, or none
+  QdiscReply(QdiscReply&&) = default;
+  QdiscReply& operator=(QdiscReply&&) = default;
+
+  std::vector<char> message;  // the views and pointers below are into it
+  std::string_view kind;
+  nlattr* options = nullptr;     // TCA_OPTIONS, by kind
+  nlattr* statistics = nullptr;  // TCA_XSTATS, by kind
+  std::uint64_t bytes = 0;       // sent
+  std::uint64_t packets = 0;
+  std::uint64_t drops = 0;
+  std::uint64_t backlog_bytes = 0;  // waiting
+};
+
+// Reads these qdiscs, in this order. Asks for each of them: with fair queues, a namespace has hundreds, and listing
+// them all takes a hundred times as long. Throws Error if the kernel refuses.
+std::vector<QdiscReply> read_qdiscs(const NetlinkSocket& socket, std::span<const QdiscId> ids);
+
+// Returns the number in the attribute, 0 if it is absent.
+std::uint32_t number_in(nlattr* attribute);
+
+// Returns a copy of the struct in the attribute. Older kernels send shorter ones.
+template <class T>
+T struct_in(nlattr* attribute) {
+  T out{};
+  if (attribute == nullptr) return out;
+  std::memcpy(&out, nla_data(attribute), std::min(sizeof out, static_cast<std::size_t>(nla_len(attribute))));
+  return out;
+}
+
+// Returns the attributes in a nest by their type; those of an absent nest are absent.
+template <std::size_t count>
+std::array<nlattr*, count> attributes_in(nlattr* nest) {
+  std::array<nlattr*, count> out{};
+  if (nest != nullptr) nla_parse_nested(out.data(), count - 1, nest, nullptr);
+  return out;
+}
 
 // Returns that error: "shape left->middle: this kernel has no tbf qdisc (module sch_tbf); load ...".
 Error missing_module(const std::string& attempt, const std::string& what, const std::string& module);

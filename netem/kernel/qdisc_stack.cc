@@ -86,6 +86,16 @@ OwnedQdisc find(const OwnedCache& cache, const ShapedDevice& device, std::uint32
   return qdisc;
 }
 
+const QdiscReply& existing(const QdiscReply& reply, const ShapedDevice& device) {
+  if (reply.kind.empty()) throw Error("the shaper of " + device.name + " is gone from the kernel");
+  return reply;
+}
+
+std::uint64_t marks_of(const QdiscReply& queue) {
+  const std::optional<HeldActiveQueue> active = held_active_queue(queue);
+  return active ? active->marks : 0;
+}
+
 // The kernel omits attributes that are zero, and libnl returns an error for them.
 int value_or_zero(int value) {
   return value == -NLE_NOATTR ? 0 : value;
@@ -128,9 +138,8 @@ LinkShape read_shape(const OwnedCache& cache, const ShapedDevice& device,
 }
 
 std::optional<HeldActiveQueue> read_active_queue(const NetlinkSocket& socket, const ShapedDevice& device) {
-  const auto queues = read_active_queues(socket, queue_handle);
-  const auto found = queues.find(device.ifindex);
-  return found == queues.end() ? std::nullopt : std::optional(found->second);
+  const QdiscId queue{device.ifindex, queue_handle};
+  return held_active_queue(read_qdiscs(socket, {&queue, 1}).front());
 }
 
 std::string print(const LinkShape& shape) {
@@ -246,39 +255,35 @@ void check_kernel_shapes(const NetlinkSocket& socket, const LinkShape& shape) {
 
 std::vector<LinkCounters> read_counters(const NetlinkSocket& socket,
                                         const std::vector<ShapedDevice>& devices) {
-  const double before_s = now_s();
-  const OwnedCache cache = all_qdiscs(socket);
-  const double after_s = now_s();
-  // Not part of the reading above: libnl drops these counters.
-  std::map<int, HeldActiveQueue> marking;
-  if (std::ranges::any_of(devices, &ShapedDevice::ecn)) marking = read_active_queues(socket, queue_handle);
-  std::vector<LinkCounters> out;
+  std::vector<QdiscId> ids;
   for (const ShapedDevice& device : devices) {
-    const OwnedQdisc shaper = find(cache, device, shaper_handle);
-    const OwnedQdisc queue = find(cache, device, queue_handle);
-    const auto count = [](const OwnedQdisc& qdisc, rtnl_tc_stat which) {
-      return rtnl_tc_get_stat(TC_CAST(qdisc.get()), which);
-    };
-    // With a netem, the shaper's backlog includes frames that are still being delayed.
-    const std::uint64_t waiting = count(device.impaired ? queue : shaper, RTNL_TC_BACKLOG);
-    const std::uint64_t full_queue_drops = count(queue, RTNL_TC_DROPS);
-    std::uint64_t lost = 0;
-    if (device.impaired) {
-      // netem's drops include the queue's.
-      const std::uint64_t all = count(find(cache, device, netem_handle), RTNL_TC_DROPS);
-      lost = all > full_queue_drops ? all - full_queue_drops : 0;
-    }
-    out.push_back({.name = device.name,
-                   .rate_bit_per_s = 8.0 * rtnl_qdisc_tbf_get_rate(shaper.get()),
-                   .bytes = count(shaper, RTNL_TC_BYTES),
-                   .packets = count(shaper, RTNL_TC_PACKETS),
-                   .drops = count(shaper, RTNL_TC_DROPS),
-                   .full_queue_drops = full_queue_drops,
-                   .lost_on_purpose = lost,
-                   .marks = device.ecn ? std::optional(marking[device.ifindex].marks) : std::nullopt,
-                   .backlog_bytes = waiting,
-                   .time_s = (before_s + after_s) / 2,
-                   .time_uncertainty_s = (after_s - before_s) / 2});
+    ids.push_back({device.ifindex, shaper_handle});
+    ids.push_back({device.ifindex, queue_handle});
+    if (device.impaired) ids.push_back({device.ifindex, netem_handle});
+  }
+  const double before_s = now_s();
+  const std::vector<QdiscReply> replies = read_qdiscs(socket, ids);
+  const double after_s = now_s();
+  std::vector<LinkCounters> out;
+  auto next = replies.begin();
+  for (const ShapedDevice& device : devices) {
+    const QdiscReply& shaper = existing(*next++, device);
+    const QdiscReply& queue = existing(*next++, device);
+    const QdiscReply* const netem = device.impaired ? &existing(*next++, device) : nullptr;
+    out.push_back(
+        {.name = device.name,
+         .rate_bit_per_s = 8 * rate_bytes_per_s(shaper),
+         .bytes = shaper.bytes,
+         .packets = shaper.packets,
+         .drops = shaper.drops,
+         .full_queue_drops = queue.drops,
+         // netem's drops include the queue's.
+         .lost_on_purpose = netem != nullptr && netem->drops > queue.drops ? netem->drops - queue.drops : 0,
+         .marks = device.ecn ? std::optional(marks_of(queue)) : std::nullopt,
+         // With a netem, the shaper's backlog includes frames that are still being delayed.
+         .backlog_bytes = netem != nullptr ? queue.backlog_bytes : shaper.backlog_bytes,
+         .time_s = (before_s + after_s) / 2,
+         .time_uncertainty_s = (after_s - before_s) / 2});
   }
   return out;
 }

@@ -49,6 +49,12 @@ double held_burst_bytes(const OwnedQdisc& token_bucket) {
                                                       : rtnl_qdisc_tbf_get_rate_bucket(token_bucket.get());
 }
 
+double rate_bytes_per_s(const QdiscReply& token_bucket) {
+  const auto read = attributes_in<TCA_TBF_MAX + 1>(token_bucket.options);
+  if (read[TCA_TBF_RATE64] != nullptr) return static_cast<double>(nla_get_u64(read[TCA_TBF_RATE64]));
+  return struct_in<tc_tbf_qopt>(read[TCA_TBF_PARMS]).rate.rate;
+}
+
 void check_credit(const OwnedQdisc& token_bucket, const std::string& device, const LinkShape& asked) {
   const int asked_peak = has_peak_rate(asked) ? peak_rate_bytes_per_s(asked) : 0;
   const int peak = held_peak_rate_bytes_per_s(token_bucket);

@@ -18,6 +18,9 @@ OwnedQdisc new_token_bucket(int ifindex, std::uint32_t handle, const LinkShape& 
 // Returns the burst of a tbf that was read from the kernel.
 double held_burst_bytes(const OwnedQdisc& token_bucket);
 
+// Returns the rate of a tbf.
+double rate_bytes_per_s(const QdiscReply& token_bucket);
+
 // Throws Error naming the device unless the kernel holds the credit and the peak rate that follow from the
 // shape.
 void check_credit(const OwnedQdisc& token_bucket, const std::string& device, const LinkShape& asked);
