@@ -33,6 +33,8 @@ struct Digest {
   std::string same_task;
   std::string method;
   Json pruning;
+  // The machine and the program that measured its times; empty if nothing was measured, as in a simulation.
+  std::string measured_by;
 
   std::vector<std::string> origin;  // the values of origin_facts(), if wanted
   std::vector<std::string> failed_checks;

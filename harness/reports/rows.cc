@@ -114,7 +114,8 @@ Json sum(const Json& a, const Json& b) {
   return a.is_number() && b.is_number() ? Json(a.get<double>() + b.get<double>()) : Json(nullptr);
 }
 
-void add_comparison(Json& row, const Digest* baseline, const std::string& name) {
+void add_comparison(Digest& run, const Digest* baseline, const std::string& name) {
+  Json& row = run.row;
   const std::string speed_up = "speed_up_over_" + name;
   const std::string convergence = "convergence_speed_over_" + name;
   row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
@@ -135,6 +136,11 @@ void add_comparison(Json& row, const Digest* baseline, const std::string& name) 
       quotient(theirs.at(reached ? "iterations_to_target" : "iterations"), row.at("iterations_to_target"));
   row[speed_up + "_is_lower_bound"] = !reached;
   row[speed_up + "_fidelity"] = worse_verdict(row.at("fidelity"), theirs.at("fidelity"));
+  if (!run.measured_by.empty() && !baseline->measured_by.empty() &&
+      run.measured_by != baseline->measured_by) {
+    row["warnings"].push_back(fmt::format("{} was measured by another machine or program: {}; this run: {}",
+                                          name, baseline->measured_by, run.measured_by));
+  }
 }
 
 }  // namespace
@@ -156,9 +162,9 @@ Json take_rows(std::vector<Digest>& digests, const std::vector<std::string>& ove
   for (Digest& digest : digests) {
     if (digest.row.at("target").is_null()) continue;
     for (const char* method : baseline_methods)
-      add_comparison(digest.row, baselines.find(digest, method), method);
+      add_comparison(digest, baselines.find(digest, method), method);
     for (std::size_t i = 0; i < named.size(); ++i)
-      add_comparison(digest.row, named[i].find(digest), names[std::size(baseline_methods) + i]);
+      add_comparison(digest, named[i].find(digest), names[std::size(baseline_methods) + i]);
   }
   Json rows = Json::array();
   for (Digest& digest : digests) rows.push_back(std::move(digest.row));

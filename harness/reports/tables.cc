@@ -2,6 +2,7 @@
 #include "harness/reports/tables.hh"
 
 #include <algorithm>
+#include <map>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -232,12 +233,23 @@ std::string fidelity_text(const Json& row) {
 }
 
 std::vector<std::string> warnings_of(const Json& rows) {
-  std::vector<std::string> lines;
+  std::vector<std::string> warnings;  // each once, in the order of the runs
+  std::map<std::string, std::vector<std::string>> names;
   const bool with_experiment = several_experiments(rows);
   for (const Json& row : rows) {
-    for (const Json& warning : row.at("warnings")) {
-      lines.push_back(fmt::format("{}: {}", name_of(row, with_experiment), warning.get<std::string>()));
+    for (const Json& each : row.at("warnings")) {
+      const auto warning = each.get<std::string>();
+      if (!names.contains(warning)) warnings.push_back(warning);
+      names[warning].push_back(name_of(row, with_experiment));
     }
+  }
+  std::vector<std::string> lines;
+  for (const std::string& warning : warnings) {
+    const std::vector<std::string>& runs = names.at(warning);
+    std::string who = runs.front();
+    if (runs.size() > 1)
+      who += fmt::format(" and {} other run{}", runs.size() - 1, runs.size() > 2 ? "s" : "");
+    lines.push_back(fmt::format("{}: {}", who, warning));
   }
   return lines;
 }

@@ -41,7 +41,7 @@ bool several_experiments(const Json& rows);
 // Returns the name of a row or of an entry over seeds.
 std::string name_of(const Json& row, bool with_experiment);
 
-// Returns a line per warning in the rows' records.
+// Returns a line per warning, which names the first run that has it and counts the others.
 std::vector<std::string> warnings_of(const Json& rows);
 
 // Returns the target of a row or entry as text: "0.84", "bits_per_byte 2.2", "-".

@@ -130,6 +130,13 @@ TEST(TextReport, EndsWithTheWarnings) {
               HasSubstr("\nWarning: topk: of \\*this\\*\n"));
 }
 
+TEST(TextReport, HasAWarningOfSeveralRunsOnce) {
+  std::vector<Json> records = {report_record("dense", 0, 80), report_record("topk", 0, 20),
+                               report_record("qsgd", 0, 20)};
+  for (Json& record : records) record["warnings"] = {"beware"};
+  EXPECT_TRUE(text_of(records).ends_with("\nWarning: dense and 2 other runs: beware\n")) << text_of(records);
+}
+
 TEST(MarkdownReport, TakesNothingInALabelForMarkup) {
   Json odd = report_record("topk", 0, 20);
   odd["label"] = "a|b *c* <b>&\nd";

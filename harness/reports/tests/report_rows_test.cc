@@ -318,6 +318,22 @@ TEST(ReportRows, HaveTheRecordsWarnings) {
   EXPECT_EQ(rows_of({record})[0].at("warnings"), Json({"beware"}));
 }
 
+TEST(ReportRows, WarnIfABaselineWasMeasuredElsewhere) {
+  Json elsewhere = report_record("dense", 0, 80);
+  elsewhere["provenance"]["cpu"] = "a faster processor";
+  const Json run = report_record("topk", 0, 20);
+  EXPECT_EQ(rows_of({elsewhere, run})[1].at("warnings"),
+            Json({"dense was measured by another machine or program: a faster processor, 2 cores, commit "
+                  "0123456789; this run: a processor, 2 cores, commit 0123456789"}));
+  Json older = report_record("dense", 0, 80);
+  older["provenance"]["git_commit"] = "fedcba9876543210";
+  EXPECT_EQ(rows_of({older, run})[1].at("warnings").size(), 1);
+  EXPECT_EQ(rows_of({report_record("dense", 0, 80), run})[1].at("warnings"), Json::array());
+  Json simulated = run;
+  simulated["mode"] = elsewhere["mode"] = "simulate";
+  EXPECT_EQ(rows_of({elsewhere, simulated})[1].at("warnings"), Json::array()) << "nothing was measured";
+}
+
 TEST(ReportRows, AnAskedTargetReplacesTheRunsOwn) {
   const Json rows = rows_of({report_record("dense", 0, 80)}, Target{.value = 0.795});
   EXPECT_DOUBLE_EQ(rows[0].at("target"), 0.795);
