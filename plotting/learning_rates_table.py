@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Tabulates each method's final accuracy at each learning rate of a grid, and names the best rate."""
+"""Tabulates each method's final accuracy at each learning rate of a grid, and chooses a rate."""
 from __future__ import annotations
 
 import json
@@ -21,6 +21,8 @@ from shared.small_print import commits, listed, seeds
 from shared.target import Target
 
 AXIS = "optimiser.learning_rate"
+# Below this share, one seed does not tell two rates apart.
+TOLERANCE = 0.01
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Trial:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = records_parser(
         "learning_rates_table",
-        "Tabulate each method's final accuracy, or loss, at each learning rate of a grid, and name the best rate.\n"
+        "Tabulate each method's final accuracy, or loss, at each learning rate of a grid, and choose a rate: the lowest that is about as good as the best.\n"
         "Methods that were not in the grid are untuned.",
         "  thinpipe run experiments/learning-rates.json\n"
         "  python3 plotting/learning_rates_table.py results/learning-rates --experiment experiments/convergence.json",
@@ -108,6 +110,15 @@ def best_of(trials: Sequence[Trial], target: Target) -> Trial | None:
     return min(known, key=lambda trial: trial.level if target.is_loss else -trial.level) if known else None
 
 
+def chosen_of(trials: Sequence[Trial], target: Target) -> Trial | None:
+    """Returns the lowest rate that is about as good as the best: higher ones are closer to divergence."""
+    best = best_of(trials, target)
+    if best is None:
+        return None
+    allowed = TOLERANCE * (best.level if target.is_loss else 1)
+    return next(each for each in trials if each.level is not None and abs(each.level - best.level) <= allowed)
+
+
 def row(
     method: str, trials: Sequence[Trial], order: Sequence[float], target: Target, used: dict[str, float | None]
 ) -> dict[str, str]:
@@ -117,6 +128,8 @@ def row(
     for rate in order:
         cells[f"{rate:g}"] = level_text(by_rate[rate], target) if rate in by_rate else UNKNOWN
     cells["best"] = UNKNOWN if best is None else f"{best.rate:g}"
+    chosen = chosen_of(trials, target)
+    cells["chosen"] = UNKNOWN if chosen is None else f"{chosen.rate:g}"
     if used:
         cells["used"] = rate_text(used[method]) if method in used else UNKNOWN
     return cells
@@ -133,7 +146,11 @@ def rate_text(rate: float | None) -> str:
 
 
 def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float | None]) -> list[str]:
-    lines = [f"Final {target.noun}{'' if target.is_loss else ' in %'} at each learning rate."]
+    lines = [
+        f"Final {target.noun}{'' if target.is_loss else ' in %'} at each learning rate.",
+        f"Chosen: the lowest rate within {'1 %' if target.is_loss else 'one point'} of the best.",
+    ]
+    chosen = {method: chosen_of(each, target) for method, each in trials.items()}
     best = {method: best_of(each, target) for method, each in trials.items()}
     at_the_end = [
         method
@@ -144,9 +161,9 @@ def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float 
         lines.append(f"Best at an end of their rates, so that one beyond may be better: {listed_names(at_the_end)}.")
     if not used:
         return lines
-    others = [method for method, rate in used.items() if (trial := best.get(method)) and rate != trial.rate]
+    others = [method for method, rate in used.items() if (trial := chosen.get(method)) and rate != trial.rate]
     if others:
-        lines.append(f"Used with another rate than their best: {listed_names(others)}.")
+        lines.append(f"Used with another rate than the chosen one: {listed_names(others)}.")
     failed = [method for method in used if method in best and best[method] is None]
     if failed:
         lines.append(f"Without a best rate, because runs failed at each rate: {listed_names(failed)}.")

@@ -52,6 +52,11 @@ class LearningRatesTableTest(unittest.TestCase):
         self.assertEqual(row["best"], "0.1")
         self.assertEqual(list(row)[1:4], ["0.05", "0.1", "0.2"])
 
+    def test_the_lowest_of_the_rates_that_are_about_as_good_is_chosen(self) -> None:
+        records = [run("dense", 0.05, 0.85), run("dense", 0.1, 0.874), run("dense", 0.2, 0.88)]
+        row = self.rows(*records)["dense"]
+        self.assertEqual((row["best"], row["chosen"]), ("0.2", "0.1"))
+
     def test_a_rate_that_a_method_was_not_tried_at_is_unknown(self) -> None:
         rows = self.rows(run("dense", 0.05, 0.85), run("fp16", 0.1, 0.84))
         self.assertEqual((rows["dense"]["0.1"], rows["fp16"]["0.05"]), ("-", "-"))
@@ -75,7 +80,7 @@ class LearningRatesTableTest(unittest.TestCase):
         records = [run("dense", 0.05, 0.85), run("dense", 0.1, 0.88), run("fp16", 0.1, 0.84)]
         text = self.made(*records, options=options)
         self.assertIn("Untuned, because they are not in the grid: zen.", text)
-        self.assertIn("Used with another rate than their best: fp16.", text)
+        self.assertIn("Used with another rate than the chosen one: fp16.", text)
         self.assertEqual(self.rows(*records, options=options)["fp16"]["used"], "0.4")
 
     def test_seeds_are_averaged(self) -> None:
