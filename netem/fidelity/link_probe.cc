@@ -28,6 +28,9 @@ constexpr double round_trips_to_fill =
 constexpr double max_fill_s = 3;
 constexpr double most_at_once_bit_per_s = 2e9;
 constexpr auto reading_period = std::chrono::milliseconds(2);
+// A closed flow's last frames are still on their way, and then the answers to them. No pause among these is longer than
+// the time of five frames.
+constexpr double fill_over_quiet = fill_frames / 5;
 constexpr double least_share_backlogged = 0.5;
 constexpr double largest_error = 0.01;  // relative standard error of the time with a backlog
 // A shaper passes whole segments, so one may be missing or too much; relative to the bytes that the cap passes.
@@ -45,6 +48,7 @@ struct Round {
       of_acknowledgements;  // capped, that acknowledgements cross in queues that flows share
   double rate_bit_per_s = 0;
   double fill_s = 0;
+  double round_trip_s = 0;  // the longest of its flows', from the links' delays
 };
 
 double fill_time_s(double rate_bit_per_s, double round_trip_s, const Frame& frame) {
@@ -124,6 +128,7 @@ class Prober {
     round.of_acknowledgements.merge(of_acknowledgements);
     round.pairs.emplace_back(&network_.host(hosts->first), &network_.host(hosts->second));
     round.rate_bit_per_s += rate_bit_per_s;
+    round.round_trip_s = std::max(round.round_trip_s, round_trip_s);
     round.fill_s =
         std::max(round.fill_s, fill_time_s(rate_bit_per_s, round_trip_s, network_.topology().frame));
     for (const Hop& crossed : path) {
@@ -155,6 +160,9 @@ class Prober {
       readings = read_during(network_, round.filled, reading_period, [&round] {
         measure_goodput(round.pairs, {.settle_s = 0, .measure_s = round.fill_s});
       });
+      // What comes next should find, and count, nothing of this flow.
+      const std::chrono::duration<double> quiet(round.fill_s / fill_over_quiet + round.round_trip_s);
+      wait_until_quiet(network_, quiet, fill_over_quiet * quiet);
     } catch (const SystemError& error) {
       explain(round, fmt::format("not judged: {}", error.what()));
       return true;  // it would fail again

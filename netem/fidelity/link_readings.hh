@@ -21,4 +21,8 @@ using LinkReadings = std::map<std::string, std::vector<LinkCounters>>;  // by di
 LinkReadings read_during(const Network& network, const std::set<std::string>& directions,
                          std::chrono::milliseconds period, const std::function<void()>& traffic);
 
+// Returns once no capped direction has sent anything for `quiet`, or after `longest`.
+void wait_until_quiet(const Network& network, std::chrono::duration<double> quiet,
+                      std::chrono::duration<double> longest);
+
 }  // namespace thinpipe::netem

@@ -3,6 +3,8 @@
 #include "netem/fidelity/link_probe.hh"
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -50,6 +52,18 @@ TEST(LinkProbeTest, ALinkBehindAnotherWithTheSameCapIsJudged) {
   } while (judge(checks).verdict != "faithful" && chances.left());
   if (chances.undecided()) GTEST_SKIP() << chances.reason();
   EXPECT_EQ(judge(checks).verdict, "faithful") << to_json(judge(checks)).dump(1);
+}
+
+// A run would count it as its own. One or two frames without data still follow, from timers of TCP.
+TEST(LinkProbeTest, HardlyAnythingOfAProbeIsSentAfterIt) {
+  constexpr std::uint64_t full_frame_bytes = 1514;
+  const Network network(shipped("three-switch"));
+  checks_of(network);
+  const std::vector<LinkCounters> after_probe = network.counters();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  const std::vector<LinkCounters> later = network.counters();
+  for (std::size_t i = 0; i < later.size(); ++i)
+    EXPECT_LT(later[i].bytes - after_probe[i].bytes, full_frame_bytes) << later[i].name;
 }
 
 // A probe of 0.4 s, enough for 100 Mbit/s, would pass sixteen segments.
