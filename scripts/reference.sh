@@ -38,6 +38,10 @@ if [ ! -x "$thinpipe" ]; then
   echo "reference: there is no $thinpipe; ./quickstart.sh builds it" >&2
   exit 2
 fi
+if [ "$mode" = all ] && [[ $("$thinpipe" --version) = *uncommitted* ]]; then
+  echo "reference: $thinpipe was built with uncommitted changes, so its records name no commit; commit, and build again" >&2
+  exit 2
+fi
 
 # records NAME [FOLDER [OPTION...]]: of experiments/NAME.json, in results/reference/FOLDER. The options are for the run.
 records() {
@@ -159,9 +163,7 @@ make_peers() {
 }
 make_learning-rates() {
   may_fail=yes records learning-rates
-  [ "$mode" = check ] ||
-    /usr/bin/python3 plotting/learning_rates_table.py $reference/learning-rates \
-      --experiment experiments/convergence.json --output $reference/learning-rates/rates.md
+  table docs/results/methods.md learning_rates_table $reference/learning-rates --experiment experiments/convergence.json
 }
 make_local-steps() {
   records local-steps
