@@ -289,7 +289,7 @@ Digest digest(Record record, const Wanted& wanted) {
   out.slurm_job = record.provenance.value("slurm_job", std::string());
   out.method = method_of(record.config);
   out.pruning = record.config.value("pruning", Json::object());
-  if (record.mode == "live" || record.mode == "replay")
+  if (record.mode != "converge" && record.mode != "simulate")
     out.measured_by = fmt::format("{}, commit {}", hardware(record), commit(record));
   if (wanted.origin) {
     for (const Fact& fact : facts) out.origin.push_back(fact.of(record));

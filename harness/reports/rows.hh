@@ -24,6 +24,8 @@ namespace thinpipe {
 // lower bounds. "speed_up_…_with_set_up" is the ratio of the times with set-up, null if one is unknown. "speed_up_…_fidelity" is the worse verdict on the two networks. They are null if the run did not reach the target or has no baseline. "relative_time_…" is
 // own time / baseline time.
 //
+// A row warns of a baseline that another machine or commit measured.
+//
 // Rows of runs that differ only in their seed have the same "group".
 Json take_rows(std::vector<Digest>& digests, const std::vector<std::string>& over = {});
 

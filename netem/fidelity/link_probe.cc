@@ -28,8 +28,8 @@ constexpr double round_trips_to_fill =
 constexpr double max_fill_s = 3;
 constexpr double most_at_once_bit_per_s = 2e9;
 constexpr auto reading_period = std::chrono::milliseconds(2);
-// A closed flow's last frames are still on their way, and then the answers to them. No pause among these is longer than
-// the time of five frames.
+// A closed flow's last frames are still on their way, and then the answers to them. They have all passed if links send
+// nothing for the time of five frames.
 constexpr double fill_over_quiet = fill_frames / 5;
 constexpr double least_share_backlogged = 0.5;
 constexpr double largest_error = 0.01;  // relative standard error of the time with a backlog
@@ -160,7 +160,7 @@ class Prober {
       readings = read_during(network_, round.filled, reading_period, [&round] {
         measure_goodput(round.pairs, {.settle_s = 0, .measure_s = round.fill_s});
       });
-      // What comes next should find, and count, nothing of this flow.
+      // Otherwise the run that follows would count them as its own.
       const std::chrono::duration<double> quiet(round.fill_s / fill_over_quiet + round.round_trip_s);
       wait_until_quiet(network_, quiet, fill_over_quiet * quiet);
     } catch (const SystemError& error) {

@@ -59,7 +59,7 @@ struct QdiscReply {
 };
 
 // Reads these qdiscs, in this order. Asks for each of them: with fair queues, a namespace has hundreds, and listing
-// them all takes a hundred times as long. Throws Error if the kernel refuses.
+// them all takes far longer (netem_benchmark, read_counters). Throws Error if the kernel refuses.
 std::vector<QdiscReply> read_qdiscs(const NetlinkSocket& socket, std::span<const QdiscId> ids);
 
 // Returns the number in the attribute, 0 if it is absent.
