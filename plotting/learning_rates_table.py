@@ -36,7 +36,8 @@ class Trial:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = records_parser(
         "learning_rates_table",
-        "Tabulate each method's final accuracy, or loss, at each learning rate of a grid, and choose a rate: the lowest that is about as good as the best.\n"
+        "Tabulate each method's final accuracy, or loss, at each learning rate of a grid, and choose a rate:\n"
+        "the lowest that is about as good as the best.\n"
         "Methods that were not in the grid are untuned.",
         "  thinpipe run experiments/learning-rates.json\n"
         "  python3 plotting/learning_rates_table.py results/learning-rates --experiment experiments/convergence.json",
