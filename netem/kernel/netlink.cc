@@ -26,6 +26,10 @@ void append_request(std::vector<char>& requests, const OwnedMessage& message) {
   requests.resize(NLMSG_ALIGN(requests.size()));
 }
 
+std::uint32_t number_in(nlattr* attribute) {
+  return attribute == nullptr ? 0 : nla_get_u32(attribute);
+}
+
 NetlinkSocket::NetlinkSocket() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
   // Reported by errno: libnl has no code of its own for "Too many open files".
   system_call("open a netlink socket", nl_connect(socket_.get(), NETLINK_ROUTE) < 0 ? -1 : 0);

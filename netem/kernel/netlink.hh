@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owners for libnl's objects, and exceptions for its errors that name the attempt.
+// Owners for libnl's objects, exceptions for its errors that name the attempt, and readers of attributes.
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -91,6 +95,26 @@ OwnedMessage build_message(std::string_view attempt, Build build, Arguments... a
   nl_msg* message = nullptr;
   netlink_call(attempt, build(arguments..., &message));
   return OwnedMessage(message);
+}
+
+// Returns the number in the attribute, 0 if it is absent.
+std::uint32_t number_in(nlattr* attribute);
+
+// Returns a copy of the struct in the attribute. Older kernels send shorter ones.
+template <class T>
+T struct_in(nlattr* attribute) {
+  T out{};
+  if (attribute == nullptr) return out;
+  std::memcpy(&out, nla_data(attribute), std::min(sizeof out, static_cast<std::size_t>(nla_len(attribute))));
+  return out;
+}
+
+// Returns the attributes in a nest by their type; those of an absent nest are absent.
+template <std::size_t count>
+std::array<nlattr*, count> attributes_in(nlattr* nest) {
+  std::array<nlattr*, count> out{};
+  if (nest != nullptr) nla_parse_nested(out.data(), count - 1, nest, nullptr);
+  return out;
 }
 
 // Parses an address such as "10.77.0.1/16". Throws NetlinkError.

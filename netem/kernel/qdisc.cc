@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/qdisc.hh"
 
+#include <algorithm>
+#include <array>
+
 #include <fmt/format.h>
 #include <linux/gen_stats.h>
 #include <linux/rtnetlink.h>
@@ -125,10 +128,6 @@ std::vector<QdiscReply> read_qdiscs(const NetlinkSocket& socket, std::span<const
       out.emplace_back(description_in(attempt, std::move(answers[i]), i));
   }
   return out;
-}
-
-std::uint32_t number_in(nlattr* attribute) {
-  return attribute == nullptr ? 0 : nla_get_u32(attribute);
 }
 
 Error missing_module(const std::string& attempt, const std::string& what, const std::string& module) {

@@ -2,10 +2,7 @@
 // Requests to the kernel for queueing disciplines, and its descriptions of them.
 #pragma once
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,26 +58,6 @@ struct QdiscReply {
 // Reads these qdiscs, in this order. Asks for each of them: with fair queues, a namespace has hundreds, and listing
 // them all takes far longer (netem_benchmark, read_counters). Throws Error if the kernel refuses.
 std::vector<QdiscReply> read_qdiscs(const NetlinkSocket& socket, std::span<const QdiscId> ids);
-
-// Returns the number in the attribute, 0 if it is absent.
-std::uint32_t number_in(nlattr* attribute);
-
-// Returns a copy of the struct in the attribute. Older kernels send shorter ones.
-template <class T>
-T struct_in(nlattr* attribute) {
-  T out{};
-  if (attribute == nullptr) return out;
-  std::memcpy(&out, nla_data(attribute), std::min(sizeof out, static_cast<std::size_t>(nla_len(attribute))));
-  return out;
-}
-
-// Returns the attributes in a nest by their type; those of an absent nest are absent.
-template <std::size_t count>
-std::array<nlattr*, count> attributes_in(nlattr* nest) {
-  std::array<nlattr*, count> out{};
-  if (nest != nullptr) nla_parse_nested(out.data(), count - 1, nest, nullptr);
-  return out;
-}
 
 // Returns that error: "shape left->middle: this kernel has no tbf qdisc (module sch_tbf); load ...".
 Error missing_module(const std::string& attempt, const std::string& what, const std::string& module);
