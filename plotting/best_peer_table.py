@@ -9,7 +9,7 @@ from typing import Sequence
 
 import pandas as pd
 
-from links_table import MODES, digits, exchange_ms, iteration_ms, mean_over, measured, origin
+from links_table import MODES, digits, exchange_ms, iteration_ms, mean_over, measured
 from noise import noise_of
 from replay_table import axes_of
 from shared.comparison import quantity_key, with_modes
@@ -18,6 +18,7 @@ from shared.figure import marks_of
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from shared.number_text import time_text
+from shared.origin import whole_origin
 from shared.report import InputError, Question
 
 ABOUT = (
@@ -62,7 +63,7 @@ def table(results: Results, named: Sequence[str], no_peers: Sequence[str]) -> st
     rows = [row(dict(each), by_setting[each], methods, named, no_peers) for each in ordered]
     about = ABOUT.format(left_out=", ".join((*named, *no_peers)))
     about += "".join(f"{note}\n" for note in noise_notes(measured(runs)))
-    return "\n".join([grid(rows), about, in_markdown(origin(runs)) + "\n"])
+    return "\n".join([grid(rows), about, in_markdown(whole_origin(runs)) + "\n"])
 
 
 def row(

@@ -15,7 +15,7 @@ from heat_map import at, axis_values, check_axes, panel_a_value
 from shared.comparison import Comparison, compare
 from shared.destination import write_to_destination
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser, table_origin
+from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser, table_origin
 from shared.report import InputError, Question
 from speedup import Speedup, speedup_over
 
@@ -74,6 +74,7 @@ def table(results: Results) -> str:
     ]
     if any(NONE_AT in each[name] for each in rows for name in methods):
         notes.append("None: the method did not reach the target there, or has no baseline.")
+    notes += noise_notes(results.runs)
     return "\n".join([grid(rows), "\n".join(notes) + "\n", in_markdown(table_origin(comparison)) + "\n"])
 
 

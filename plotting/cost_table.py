@@ -10,11 +10,13 @@ import pandas as pd
 
 from shared.comparison import quantity_key
 from shared.destination import write_to_destination
+from shared.figure import marks_of
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from shared.number_text import three_digits
+from shared.origin import whole_origin
 from shared.report import InputError, Question
-from shared.small_print import commits, seeds
+from shared.small_print import meanings_of_marks
 
 BEGIN, END = "<!-- cost: begin -->", "<!-- cost: end -->"
 MODES = ("replay", "simulate")
@@ -59,7 +61,9 @@ def table(results: Results, iterations: int) -> str:
         "Run time: from start to end, summed over runs; convergence runs are not included. Training time: "
         f"{iterations} iterations per training run, each as long as in the replays or, without replays, the simulations.\n"
     )
-    return "\n".join([grid(rows), about, in_markdown(f"{seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)}") + "\n"])
+    about += "".join(f"{note}\n" for note in noise_notes(runs))
+    source = " · ".join([whole_origin(runs), *meanings_of_marks(runs["fidelity.verdict"])])
+    return "\n".join([grid(rows), about, in_markdown(source) + "\n"])
 
 
 def row(cap: str, by_cap: Sequence[pd.DataFrame], iterations: int) -> dict[str, str]:
@@ -70,7 +74,8 @@ def row(cap: str, by_cap: Sequence[pd.DataFrame], iterations: int) -> dict[str, 
         own = runs[runs["mode"] == mode]
         cells[f"{mode}: runs"] = str(len(own))
         cells[f"{mode}: run time ({unit})"] = three_digits(wall_time_s(own) / seconds) if len(own) else UNKNOWN
-    cells["training time (days)"] = three_digits(iterations * sum(map(iteration_s, by_cap)) / 86400)
+    days = three_digits(iterations * sum(map(iteration_s, by_cap)) / 86400)
+    cells["training time (days)"] = days + marks_of(runs)
     return cells
 
 

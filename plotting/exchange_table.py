@@ -8,7 +8,7 @@ from typing import Any, Sequence
 
 import pandas as pd
 
-from links_table import MODES, digits, exchange_ms, mean_over, origin
+from links_table import MODES, digits, exchange_ms, mean_over
 from noise import noise_of
 from replay_table import axes_of
 from shared.comparison import in_words, quantity_key, with_modes
@@ -17,6 +17,7 @@ from shared.figure import marks_of
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from shared.number_text import time_text
+from shared.origin import whole_origin
 from shared.report import VERDICT_MARKS, InputError, Question
 
 METHOD = "method"
@@ -68,7 +69,7 @@ def table(results: Results, rows: str, columns: str) -> str:
     shown = "\n".join(parts)
     notes = ABOUT + "".join(note for mark, note in ABOUT_MARKS.items() if mark in shown)
     notes += "".join(f"{note}\n" for note in noise_notes(runs[runs["mode"] != "simulate"]))
-    return "\n".join([shown, notes, in_markdown(origin(runs)) + "\n"])
+    return "\n".join([shown, notes, in_markdown(whole_origin(runs)) + "\n"])
 
 
 def line(heading: str, runs: pd.DataFrame, order: Sequence[str]) -> dict[str, str]:

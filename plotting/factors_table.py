@@ -29,7 +29,7 @@ from shared.set_up_cells import set_up_note, speed_up_with_set_up_cell, time_wit
 
 ABOUT = (
     "vs NAME: speed-up over the method NAME in time to the target, each run over the one of its seed. "
-    "Accuracy loss: compared with the first NAME's mean final accuracy."
+    "Accuracy loss: compared with the first NAME's mean final accuracy; left out if the target is a loss."
 )
 
 
@@ -53,9 +53,10 @@ def notes(comparison: Comparison) -> list[str]:
 
 def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, over: Sequence[str]) -> dict[str, Cell]:
     group = comparison.group(runs)
+    lost_accuracy = lost(runs, panel.runs[panel.runs.method == over[0]], comparison)
     return {
         final_heading(comparison.target): final_level(runs, comparison),
-        "accuracy loss (points)": lost(runs, panel.runs[panel.runs.method == over[0]], comparison),
+        **({} if comparison.target.is_loss else {"accuracy loss (points)": lost_accuracy}),
         "iteration (ms)": spread_cell("iteration_time_s", group.spread("iteration_time_s"), milliseconds_text(runs)),
         "time to target (s)": to_target_cell("time_to_accuracy_s", runs, group, target_time_text(runs)),
         "with set-up (s)": time_with_set_up_cell(runs, group, target_time_text(runs)),
@@ -70,9 +71,9 @@ def milliseconds_text(runs: pd.DataFrame) -> Text:
 
 
 def lost(runs: pd.DataFrame, baseline: pd.DataFrame, comparison: Comparison) -> Cell:
-    """Returns a cell with the loss of final accuracy; negative for a gain, unknown if the target is a loss."""
+    """Returns a cell with the loss of final accuracy; negative for a gain."""
     levels = [comparison.group(each).spread("final_level").mean for each in (baseline, runs) if len(each)]
-    if comparison.target.is_loss or len(levels) < 2 or None in levels:
+    if len(levels) < 2 or None in levels:
         return Cell(UNKNOWN, {"lost": None})
     return Cell(f"{100 * (levels[0] - levels[1]):.2f}", {"lost": levels[0] - levels[1]})
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Sequence
 
 import matplotlib
@@ -42,11 +43,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "them, such as iwp. Several seeds: of the first."
     )
     parser = parser_of("layer_traffic", summary, "results/iwp")
-    return write_figure("layer_traffic", parser.parse_args(arguments), draw, needs_time=False)
+    parser.add_argument("--methods", nargs="+", metavar="METHOD", help="the methods to draw (default: all that count)")
+    options = parser.parse_args(arguments)
+    return write_figure("layer_traffic", options, partial(draw, methods=options.methods), needs_time=False)
 
 
-def draw(comparison: Comparison) -> Figure:
-    counted = counting_runs(comparison)
+def draw(comparison: Comparison, methods: Sequence[str] | None = None) -> Figure:
+    counted = counting_runs(comparison, methods)
     if not counted:
         raise InputError(
             f"{comparison.results.directory}: no run counts the entries of its layers; runs of the method iwp do"
@@ -58,19 +61,23 @@ def draw(comparison: Comparison) -> Figure:
         axes[place].set_xlabel("Step")
     for first_in_row in first_in_rows(axes):
         first_in_row.set_ylabel("Share of exchanged entries")
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, "drawn of the first seed")
     return figure
 
 
-def counting_runs(comparison: Comparison) -> list[tuple[str, pd.Series]]:
-    """Returns the first run of each panel and method that counted entries, with a title."""
+def counting_runs(comparison: Comparison, methods: Sequence[str] | None = None) -> list[tuple[str, pd.Series]]:
+    """Returns the first run of each panel and method that counted entries, with a title. Raises InputError if one of
+    the chosen methods did not."""
     if "synchroniser.layers" not in comparison.runs.columns:
         return []
+    counting = comparison.runs[comparison.runs["synchroniser.layers"].map(has_entries)].method.unique()
+    if unknown := [method for method in methods or [] if method not in counting]:
+        raise InputError(f"--methods: no run of {unknown[0]} counts the entries of its layers; known: {', '.join(counting)}")
     found = []
     for panel in comparison.panels:
         for method, runs in panel.runs.groupby("method", sort=False):
             counted = runs[runs["synchroniser.layers"].map(has_entries)]
-            if len(counted):
+            if len(counted) and (methods is None or method in methods):
                 titles = [panel.title, name_of(method, runs, comparison)]
                 found.append(("\n".join(filter(None, titles)), counted.iloc[0]))
     return found

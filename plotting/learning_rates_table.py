@@ -14,10 +14,10 @@ import pandas as pd
 from shared.comparison import common_target, in_words, quantity_key, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
+from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser
 from shared.number_text import three_digits
+from shared.origin import whole_origin
 from shared.report import InputError, Question
-from shared.small_print import commits, listed, seeds
 from shared.target import Target
 
 AXIS = "optimiser.learning_rate"
@@ -92,7 +92,7 @@ def table(results: Results, used: dict[str, float | None]) -> str:
         order = sorted({trial.rate for each in trials.values() for trial in each})
         parts.append(grid([row(method, each, order, target, used) for method, each in trials.items()]))
         parts.append("".join(f"{note}\n" for note in notes(trials, target, used)))
-    return "\n".join([*parts, in_markdown(origin(runs)) + "\n"])
+    return "\n".join([*parts, in_markdown(whole_origin(runs)) + "\n"])
 
 
 def trials_of(runs: pd.DataFrame) -> list[Trial]:
@@ -176,14 +176,6 @@ def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float 
 
 def listed_names(names: Sequence[str]) -> str:
     return "; ".join(in_markdown(name) for name in names)  # names have commas
-
-
-def origin(runs: pd.DataFrame) -> str:
-    return (
-        f"{listed(runs.experiment)} · data {listed(runs['config.dataset.name'])} · "
-        f"model {listed(runs['config.model.name'])} · {seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)} · "
-        f"run on {listed(runs['provenance.started_at'].str[:10])}"
-    )
 
 
 if __name__ == "__main__":

@@ -14,10 +14,10 @@ from replay_table import axes_of, mean
 from shared.comparison import in_words, quantity_key, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, noise_notes, records_parser
+from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
 from shared.number_text import Text, time_text
+from shared.origin import whole_origin
 from shared.report import InputError, Question
-from shared.small_print import commits, listed, seeds
 
 # Returns a run's value; None if it has none.
 Quantity = Callable[[pd.Series], float | None]
@@ -78,7 +78,7 @@ def table(results: Results, rows: str = METHOD) -> str:
         parts.append(grid([row(rows, run, own.iloc[0], quantities) for _, run in own.iterrows()]))
     about = (ABOUT_LINK if LINK in quantities else "") + ABOUT_BRACKETS
     about += "".join(f"{note}\n" for note in noise_notes(measured(runs)))
-    return "\n".join([*parts, about, in_markdown(origin(runs)) + "\n"])
+    return "\n".join([*parts, about, in_markdown(whole_origin(runs)) + "\n"])
 
 
 def measured(runs: pd.DataFrame) -> pd.DataFrame:
@@ -125,18 +125,6 @@ def milliseconds(time_s: float | None) -> float | None:
 def mean_over(runs: pd.DataFrame, quantity: Quantity) -> float | None:
     """Returns the mean over runs that differ only in their seed; None if one has no value."""
     return mean([quantity(run) for _, run in runs.iterrows()])
-
-
-def origin(runs: pd.DataFrame) -> str:
-    parts = (
-        ", ".join(sorted(set(runs.experiment))),
-        f"mode {listed(runs['mode'])}",
-        f"data {listed(runs['config.dataset.name'])}",
-        seeds(runs),
-        f"cpu {machines(runs)}",
-        f"commit {commits(runs)}",
-    )
-    return " · ".join(parts)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,18 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
+import pandas as pd
+
 from prose.claim import Claim, read_claims
 from prose.expression import evaluate
+from prose.measured import Number
+from prose.quantity import Records
 from prose.source import Sources
 from shared.destination import add_destination, write_to_destination
 from shared.markdown_table import UNKNOWN, grid, in_markdown
-from shared.report import InputError
+from shared.origin import whole_origin
+from shared.report import VERDICT_MARKS, InputError
+from shared.small_print import MEANINGS_OF_MARKS
 
 ROOT = Path(__file__).resolve().parents[1]
 CLAIMS = ROOT / "docs" / "results" / "claims.json"
@@ -71,11 +77,27 @@ def table(options: argparse.Namespace) -> str:
     rows = [row_of(claim, sources if claim in measured else None) for claim in claims]
     pages = {claim.paper: claim.page for claim in claims}
     reasons = dict.fromkeys(claim.because for claim in measured if claim.because)
+    shown = "".join(row["measured"] for row in rows)
+    meanings = [f"{mark} {MEANINGS_OF_MARKS[name]}." for name, mark in VERDICT_MARKS.items() if mark in shown]
     notes = [
         f"Details: {', '.join(f'[{in_markdown(paper)}]({page})' for paper, page in pages.items())}.",
         *(in_markdown(reason) for reason in reasons),
+        *meanings,
+        "",
+        "The records:\n",
+        *(f"- {in_markdown(origin)}" for origin in origins(measured, sources)),
     ]
     return "\n".join([grid(rows, TEXTS), *notes, ""])
+
+
+def origins(measured: Sequence[Claim], sources: Sources) -> list[str]:
+    """Returns one line per experiment."""
+    by_name = {claim.source.split()[0]: sources.of(claim) for claim in measured}
+    return [whole_origin(pd.concat(source.runs)) for source in by_name.values() if isinstance(source, Records)]
+
+
+def marks_of(number: Number) -> Sequence[str]:
+    return [mark for verdict, mark in VERDICT_MARKS.items() if verdict in number.verdicts]
 
 
 def has_records(claim: Claim, reference: Path) -> bool:
@@ -97,7 +119,7 @@ def row_of(claim: Claim, sources: Sources | None) -> dict[str, str]:
     except InputError as error:
         raise InputError(f"\"{claim.claim}\": {claim.source}: {error}") from error
     return row | {
-        "measured": claim.text_of(number),
+        "measured": claim.text_of(number) + "".join(marks_of(number)),
         "mode": ", ".join(sorted(measured.modes)),
         "verdict": claim.verdict(number.value),
     }

@@ -8,13 +8,13 @@ from typing import Sequence
 
 import pandas as pd
 
-from learning_rates_table import origin
 from methods_table import percent
 from shared.comparison import common_target, in_words, quantity_key
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, missing_words, records_parser
 from shared.number_text import three_digits
+from shared.origin import whole_origin
 from shared.report import InputError, Question
 from shared.target import Target
 
@@ -57,7 +57,7 @@ def table(results: Results, columns: str = PARTITION) -> str:
         by_method = panel.groupby("method", sort=False)
         parts.append(grid([row(method, each, order, results, target) for method, each in by_method]))
     parts.append("".join(f"{note}\n" for note in notes(runs, target)))
-    return "\n".join([*parts, in_markdown(origin(runs)) + "\n"])
+    return "\n".join([*parts, in_markdown(whole_origin(runs)) + "\n"])
 
 
 def with_columns(results: Results, columns: str) -> pd.DataFrame:

@@ -10,10 +10,11 @@ from typing import Callable, Sequence
 
 import pandas as pd
 
-from replay_table import has_machine, key_of, origin_of, time_to_target
+from replay_table import has_machine, key_of, time_to_target
 from shared.destination import write_to_destination
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser
+from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
+from shared.origin import whole_origin
 from shared.report import InputError, Question
 
 MARKERS = ("<!-- predictions: begin -->", "<!-- predictions: end -->")
@@ -88,7 +89,8 @@ def table(times: Sequence[Results]) -> str:
         raise InputError(f"{times[0].directory}: no live run reached its target, so there is nothing to compare with")
     runs = pd.concat(completed, ignore_index=True)
     rows = [row(prediction, completed) for prediction in PREDICTIONS]
-    return "\n".join([grid(rows), ABOUT + "\n", in_markdown(origin_of(runs[runs["mode"] != "converge"])) + "\n"])
+    notes = "".join(f"{note}\n" for note in [ABOUT, *noise_notes(runs)])
+    return "\n".join([grid(rows), notes, in_markdown(whole_origin(runs[runs["mode"] != "converge"])) + "\n"])
 
 
 def row(prediction: Prediction, repetitions: Sequence[pd.DataFrame]) -> dict[str, str]:

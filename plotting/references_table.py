@@ -13,9 +13,9 @@ import pandas as pd
 from noise import noise_of
 from shared.destination import add_destination, markers_of, write_to_destination
 from shared.load import load
-from shared.markdown_table import UNKNOWN, grid, machines
+from shared.markdown_table import UNKNOWN, grid
+from shared.origin import commits, days, listed, machines, seeds
 from shared.report import InputError, Question, add_report_options
-from shared.small_print import commits, listed, seeds
 
 NOTES = (
     "Judged: networks whose rate was measured on every capped link; the others are neither faithful nor degraded. Noise: "
@@ -50,7 +50,6 @@ def row_of(name: str, runs: pd.DataFrame) -> dict[str, str]:
     networks = runs["fidelity.verdict"].dropna()
     degraded = (networks == "degraded").sum()
     judged = (networks != "not judged").sum()
-    days = sorted(set(runs["provenance.started_at"].dropna().str[:10]))
     return {
         "experiment": name,
         "modes": listed(runs["mode"]),
@@ -60,7 +59,7 @@ def row_of(name: str, runs: pd.DataFrame) -> dict[str, str]:
         "degraded": str(degraded) if len(networks) else UNKNOWN,
         "machine": machines(runs),
         "commit": commits(runs),
-        "run on": " to ".join(dict.fromkeys((days[0], days[-1]))) if days else UNKNOWN,
+        "run on": days(runs),
         "noise": noise_text(runs),
     }
 

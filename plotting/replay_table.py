@@ -4,19 +4,21 @@
 runs with those of a cluster."""
 from __future__ import annotations
 
+import math
 import sys
 from dataclasses import dataclass
 from typing import Callable, Sequence
 
 import pandas as pd
 
+from noise import noise_of
 from shared.comparison import in_words, quantity_key
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, machines, records_parser
-from shared.number_text import three_digits
+from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser
+from shared.number_text import ratio_text, three_digits, time_text
+from shared.origin import whole_origin
 from shared.report import InputError, Question
-from shared.small_print import commits, listed, seeds, whole
 
 # Each mode, with the one that it stands for.
 REFERENCES = {"live": "cluster", "replay": "live", "simulate": "replay"}
@@ -53,6 +55,10 @@ class Pair:
     @property
     def modes(self) -> tuple[str, str]:
         return tuple(run["mode"] for run in self.turns[0])
+
+    @property
+    def runs(self) -> pd.DataFrame:
+        return pd.DataFrame([run for turn in self.turns for run in turn])
 
     def means(self, quantity: Quantity) -> list[float | None]:
         """Returns the means over the turns, of the reference and the other; None if a run lacks the quantity."""
@@ -118,8 +124,9 @@ def table(times: Sequence[Results], judged: str | None = None) -> str:
     summaries += weights(pairs)
     if len(times) > 1:
         summaries += repeatability(pairs)
-    parts.append("".join(f"{line}\n" for line in [*about, *summaries]))
-    parts.append(in_markdown(origin(pairs)) + "\n")
+    runs = pd.concat([pair.runs for pair in pairs])
+    parts.append("".join(f"{line}\n" for line in [*about, *summaries, *noise_notes(runs)]))
+    parts.append(in_markdown(whole_origin(runs)) + "\n")
     return "\n".join(parts)
 
 
@@ -169,26 +176,35 @@ def row(pair: Pair, deviations: dict[str, list[float]]) -> dict[str, str]:
     """Returns the cells by heading. Adds to `deviations` by how much the judged runs' times differ, as shares."""
     ratio_heading = f"{pair.modes[1]} / {pair.modes[0]}"
     cells = {"method": pair.method}
-    for name, unit, factor, quantity in (
-        ("time to target", "s", 1, time_to_target),
-        ("iteration", "ms", 1e3, mean_iteration_s),
+    noise = noise_of(pair.runs)
+    of_iterations = noise.iteration_time if noise else 0.0
+    of_targets = noise.time_to_target or of_iterations if noise else 0.0
+    for name, unit, factor, quantity, varying in (
+        ("time to target", "s", 1, time_to_target, of_targets),
+        ("iteration", "ms", 1e3, mean_iteration_s, of_iterations),
     ):
         times = pair.means(quantity)
         for mode, time in zip(pair.modes, times):
-            cells[f"{mode}, {name} ({unit})"] = UNKNOWN if time is None else three_digits(factor * time)
+            shown = UNKNOWN if time is None else time_text(varying)(factor * time, factor * time)
+            cells[f"{mode}, {name} ({unit})"] = shown
         cells[f"{name}, {ratio_heading}"] = UNKNOWN
         if None not in times:
-            cells[f"{name}, {ratio_heading}"] = f"{times[1] / times[0]:.3f}"
+            cells[f"{name}, {ratio_heading}"] = of_two(varying, times[1] / times[0])
             deviations[name].append(times[1] / times[0] - 1)
     if (time_s := mean([time_at_same_speed(turn) for turn in pair.turns])) is not None:
         ratio = time_s / pair.means(time_to_target)[0]
         for mode, processor_s in zip(pair.modes, pair.means(processor_time_s)):
             cells[f"{mode}, CPU (ms)"] = three_digits(1e3 * processor_s)
-        cells[f"{SAME_SPEED}, {ratio_heading}"] = f"{ratio:.3f}"
+        cells[f"{SAME_SPEED}, {ratio_heading}"] = of_two(of_targets, ratio)
         deviations[SAME_SPEED].append(ratio - 1)
     for mode, factor in zip(pair.modes, pair.means(exchange_over_least)):
         cells[f"{mode}, exchange / lower bound"] = UNKNOWN if factor is None else f"{factor:.2f}"
     return cells | {"fidelity": " / ".join(verdicts(runs) for runs in zip(*pair.turns))}
+
+
+def of_two(noise: float, ratio: float) -> str:
+    """Returns the text of a ratio of two times that vary."""
+    return ratio_text(math.sqrt(2.0) * noise)(ratio, ratio)
 
 
 def with_equal_headings(rows: Sequence[dict[str, str]]) -> list[dict[str, str]]:
@@ -284,18 +300,6 @@ def repeatability(pairs: Sequence[Pair]) -> list[str]:
 
 def mean_of_others(values: Sequence[float], which: int) -> float:
     return (sum(values) - values[which]) / (len(values) - 1)
-
-
-def origin(pairs: Sequence[Pair]) -> str:
-    return origin_of(pd.DataFrame([run for pair in pairs for turn in pair.turns for run in turn]))
-
-
-def origin_of(runs: pd.DataFrame) -> str:
-    return (
-        f"modes {listed(runs['mode'])} · data {listed(runs['config.dataset.name'])} · "
-        f"{listed(whole(runs['config.workers']))} workers · {seeds(runs)} · cpu {machines(runs)} · commit {commits(runs)} · "
-        f"run on {listed(runs['provenance.started_at'].str[:10])}"
-    )
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ from typing import Sequence
 
 import pandas as pd
 
-from links_table import origin
 from shared.comparison import in_words, with_modes
 from shared.destination import MARKERS_OF_NAME, markers_of, write_to_destination
 from shared.figure import marks_of
 from shared.load import Results, load
 from shared.markdown_table import UNKNOWN, grid, in_markdown, records_parser
+from shared.origin import whole_origin
 from shared.rate_trace import rate_text
 from shared.report import Question
 from shared.small_print import meanings_of_marks
@@ -54,7 +54,7 @@ def table(results: Results) -> str:
         by_method = dict(list(panel.groupby("method")))
         order = [method for method in dict.fromkeys(timed.method) if method in by_method]
         parts.append(grid([row(method, by_method[method]) for method in order]))
-    source = " · ".join([origin(runs), *meanings_of_marks(runs["fidelity.verdict"])])
+    source = " · ".join([whole_origin(runs), *meanings_of_marks(runs["fidelity.verdict"])])
     return "\n".join([*parts, ABOUT, in_markdown(source) + "\n"])
 
 

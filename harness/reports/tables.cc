@@ -156,8 +156,9 @@ struct SeedsColumn {
 };
 constexpr SeedsColumn seeds_columns[] = {
     {"time_to_accuracy_s", "time to target",
-     "mean train time to the target; if some runs did not reach it, a lower bound", seconds,
-     "restricted_time_to_accuracy_s"},
+     "mean train time to the target; if some runs did not reach it, a lower bound; if none did, that of "
+     "the whole runs",
+     seconds, "restricted_time_to_accuracy_s"},
     {"time_to_accuracy_with_set_up_s", "with set-up", "mean time to the target with set-up, likewise",
      seconds, "restricted_time_to_accuracy_with_set_up_s", "time_to_accuracy_s"},
     {"iterations_to_target", "iterations to target", "mean iterations to the target, likewise", whole,
@@ -179,18 +180,19 @@ constexpr SeedsColumn seeds_columns[] = {
 // Returns a text such as "12.3 s [11.9, 12.8]". Bytes have no interval, because the method determines them.
 Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const bool all_reached = entry.at("reached") == entry.at("completed");
-  const bool is_restricted = column.restricted != nullptr && !all_reached && entry.at("reached") > 0;
+  const bool none_reached = entry.at("reached") == 0;
+  const bool is_restricted = column.restricted != nullptr && !all_reached;
   const Json& summary = entry.at(is_restricted ? column.restricted : column.name);
   const char* const judged = column.without != nullptr ? column.without : column.name;
   if (column.without != nullptr && entry.at(column.name).at("count") != entry.at(judged).at("count"))
     return {unknown_time};
   Cell cell = number(summary.at("mean"), column.style);
-  if (is_restricted && cell.value) cell.text = "≥ " + cell.text;
+  if (is_restricted && cell.value) cell.text = (none_reached ? "never in " : "≥ ") + cell.text;
   if (cell.value && entry.value(fmt::format("{}_is_lower_bound", judged), false))
     cell.text = fmt::format(">{}", cell.text);
   const Json& low = summary.at("ci95_low");
   const bool has_format = column.style.format != nullptr;
-  if (low.is_number() && has_format) {
+  if (low.is_number() && has_format && !(is_restricted && none_reached)) {
     const auto end = [&](const Json& value) { return show(value.get<double>(), without_unit(column.style)); };
     cell.text += fmt::format(" [{}, {}]", end(low), end(summary.at("ci95_high")));
   }

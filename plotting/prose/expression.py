@@ -99,7 +99,7 @@ def end(number: Number, name: str) -> Number:
     value = getattr(number, name)
     if value is None:
         raise InputError(f"{name}(): this value has no interval; it needs a quantity of the report, and several seeds")
-    return Number(value, number.noise)
+    return Number(value, number.noise, verdicts=number.verdicts)
 
 
 def baseline_of(expression: ast.Call) -> str:

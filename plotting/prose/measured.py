@@ -16,34 +16,39 @@ MOST_NAMED = 4
 @dataclass(frozen=True)
 class Number:
     """noise: standard deviation by which repetitions of the measurement vary; 0 if it is not known. low, high: ends of
-    the 95 % confidence interval over seeds; None if there is none."""
+    the 95 % confidence interval over seeds; None if there is none. verdicts: those on the networks of the runs, if the
+    network affects the number."""
 
     value: float
     noise: float = 0.0
     low: float | None = None
     high: float | None = None
+    verdicts: frozenset[str] = frozenset()
 
     def __add__(self, other: Number) -> Number:
-        return Number(self.value + other.value, math.hypot(self.noise, other.noise))
+        return self.joined(other, self.value + other.value, math.hypot(self.noise, other.noise))
 
     def __sub__(self, other: Number) -> Number:
-        return Number(self.value - other.value, math.hypot(self.noise, other.noise))
+        return self.joined(other, self.value - other.value, math.hypot(self.noise, other.noise))
 
     def __mul__(self, other: Number) -> Number:
         noise = math.hypot(self.noise * other.value, other.noise * self.value)
-        return Number(self.value * other.value, noise)
+        return self.joined(other, self.value * other.value, noise)
 
     def __truediv__(self, other: Number) -> Number:
         if other.value == 0.0:
             raise InputError("divides by zero")
         quotient = self.value / other.value
-        return Number(quotient, math.hypot(self.noise, other.noise * quotient) / abs(other.value))
+        return self.joined(other, quotient, math.hypot(self.noise, other.noise * quotient) / abs(other.value))
 
     def __neg__(self) -> Number:
-        return Number(-self.value, self.noise)
+        return Number(-self.value, self.noise, verdicts=self.verdicts)
 
     def __abs__(self) -> Number:
-        return Number(abs(self.value), self.noise)
+        return Number(abs(self.value), self.noise, verdicts=self.verdicts)
+
+    def joined(self, other: Number, value: float, noise: float) -> Number:
+        return Number(value, noise, verdicts=self.verdicts | other.verdicts)
 
 
 @dataclass(frozen=True)

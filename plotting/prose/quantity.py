@@ -24,6 +24,8 @@ AVERAGED = (SEED_AXIS, FOLDER_AXIS)
 EACH = "*"
 # Quantities whose names end in that of a baseline.
 OVER = ("speed_up_over", "convergence_speed_over", "relative_time_to")
+# Quantities of iterations' times; those of runs end in _s.
+TIMES = ("iteration_time_s", "iterations_per_s", "measured_over_predicted")
 
 
 class Source(Protocol):
@@ -47,6 +49,7 @@ class Records:
         self.groups: list[Row] = []
         self.single: list[Row] = []
         self.columns: list[str] = []
+        self.runs: list[pd.DataFrame] = []
         for folder in folders:
             self.read(folder, {FOLDER_AXIS: folder.name} if len(folders) > 1 else {}, question)
 
@@ -55,6 +58,7 @@ class Records:
         results = joined(folder, report)
         judged = {identity(row): row for row in report["runs"]}
         self.columns += list(results.runs.columns)
+        self.runs.append(results.runs)
         for group, runs in results.runs.groupby("group", sort=False):
             key = {**place, **key_of(runs.iloc[0])}
             self.groups.append(Row(key, results.groups[group].entry, runs))
@@ -147,7 +151,7 @@ def number(
 ) -> Number | None:
     if value is None or math.isnan(value):
         return None
-    return Number(value, abs(value) * relative_noise(row, name), low, high)
+    return Number(value, abs(value) * relative_noise(row, name), low, high, verdicts_on(row, name))
 
 
 def relative_noise(row: Row, name: str) -> float:
@@ -158,16 +162,25 @@ def relative_noise(row: Row, name: str) -> float:
         return 0.0
     if name.startswith(OVER):
         return math.sqrt(2.0) * (noise.time_to_target or noise.iteration_time)
-    if name.startswith("iteration_time_s") or name in ("iterations_per_s", "measured_over_predicted"):
+    if name.startswith(TIMES):
         return noise.iteration_time
     return noise.time_to_target or noise.iteration_time if name.endswith("_s") else 0.0
+
+
+def verdicts_on(row: Row, name: str) -> frozenset[str]:
+    """Returns the verdicts on the networks of the runs, and of a speed-up's baseline; none for what is no time."""
+    if of_speed_up := row.judged.get(f"{name}_fidelity"):
+        return frozenset([of_speed_up])
+    if not (name.startswith(OVER + TIMES) or name.endswith("_s")):
+        return frozenset()
+    return frozenset(row.runs["fidelity.verdict"].dropna())
 
 
 def average(numbers: Sequence[Number | None]) -> Number | None:
     if len(numbers) == 1 or None in numbers:
         return None if None in numbers else numbers[0]
     total = sum(numbers[1:], start=numbers[0])
-    return Number(total.value / len(numbers), total.noise / len(numbers))
+    return Number(total.value / len(numbers), total.noise / len(numbers), verdicts=total.verdicts)
 
 
 def axes_of(keys: Iterable[dict[str, str]]) -> set[str]:

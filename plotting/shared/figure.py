@@ -197,10 +197,10 @@ def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str
     return f"{'≥ ' if is_bound else ''}{unit.text(spread.mean)}"
 
 
-def add_origin(figure: Figure, comparison: Comparison) -> None:
+def add_origin(figure: Figure, comparison: Comparison, of_seeds: str = "") -> None:
     """Adds the small print below the figure, with space reserved for it, unless the user wants none."""
     if comparison.look.has_origin:
-        add_small_print(figure, caption(comparison))
+        add_small_print(figure, caption(comparison, of_seeds))
 
 
 def add_small_print(figure: Figure, text: str) -> None:

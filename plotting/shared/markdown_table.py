@@ -24,11 +24,13 @@ from shared.latex_table import add_latex_options, in_notation
 from shared.load import MODES_WITHOUT_TIME, load
 from shared.look import Wishes, add_name_options
 from shared.number_text import Text, ratio_text, whole_number
+from shared.origin import days, listed, whole
 from shared.report import Group, Question, Spread, add_report_options
 from shared.selection import add_selection
-from shared.small_print import has_spread, incomplete_runs, listed, origin, whole
+from shared.small_print import has_spread, incomplete_runs, origin
 
 UNKNOWN = "-"
+NEVER = "never"
 SPREAD_HEAD = " [95 % CI]"
 
 
@@ -191,9 +193,8 @@ def table_origin(comparison: Comparison) -> str:
     networked = runs[~runs["mode"].isin(MODES_WITHOUT_TIME)]  # the others ignore their topology
     rates, links = networked["config.bottleneck.rate"], networked["config.topology.links"]
     caps = {cap for each in zip(rates, links) for cap in caps_of(*each)}
-    days = sorted(set(runs["provenance.started_at"].dropna().str[:10])) or ["an unknown day"]
     more = [f"cap {', '.join(sorted(caps, key=quantity_key))}"] if caps else []
-    return origin(comparison, [*more, f"run on {' to '.join(dict.fromkeys((days[0], days[-1])))}"])
+    return origin(comparison, [*more, f"run on {days(runs)}"])
 
 
 def caps_of(common: Any, links: Any) -> list[str]:
@@ -247,15 +248,20 @@ def missing_words(reasons: pd.Series) -> str:
 
 
 def to_target_cell(name: str, runs: pd.DataFrame, group: Group, text: Text) -> Cell:
-    """Returns a cell with the mean of a time to the target. If only some runs reached it, their number follows."""
+    """Returns a cell with the mean of a time to the target. If only some runs reached it, their number follows; if none
+    did, the mean of the whole runs."""
     spread, is_bound = group.to_target(name)
-    cell = spread_cell(name, spread, text, arrivals(runs))
+    missing = arrivals(runs)
+    if missing == NEVER:
+        whole_runs = group.spread(f"restricted_{name}").mean
+        missing += f" in {text(whole_runs, whole_runs)}" if whole_runs is not None else ""
+    cell = spread_cell(name, spread, text, missing)
     return Cell(f"{'≥ ' if is_bound else ''}{cell.text}", cell.numbers | {f"{name}_is_lower_bound": is_bound})
 
 
 def arrivals(runs: pd.DataFrame) -> str:
     """Returns how many runs reached the target, or why none did: "never" for completed runs."""
-    return missing_words(runs.status.replace("completed", "never").mask(runs.reached, ""))
+    return missing_words(runs.status.replace("completed", NEVER).mask(runs.reached, ""))
 
 
 def iterations_cell(runs: pd.DataFrame, group: Group) -> Cell:
@@ -283,11 +289,6 @@ def target_notes(comparison: Comparison) -> list[str]:
     if has_spread(comparison):
         notes.append(f"{comparison.results.spread_note} (2 of 3): only that many seeds have a value.")
     return notes
-
-
-def machines(runs: pd.DataFrame) -> str:
-    each = zip(runs["provenance.cpu"], runs["provenance.cores"])
-    return ", ".join(sorted({f"{cpu} ({cores} cores)" for cpu, cores in each}))
 
 
 def in_markdown(text: str) -> str:

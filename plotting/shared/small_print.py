@@ -8,47 +8,32 @@ from typing import Any, Iterable
 import pandas as pd
 
 from shared.comparison import Comparison, also_differing
+from shared.origin import listed, origin_of, whole
 from shared.report import VERDICT_MARKS
 
 MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
 # Columns with the verdicts on networks: of runs, and of speed-ups.
 VERDICTS, OF_SPEED_UPS = ("fidelity.verdict",), "_fidelity"
-MOST_LISTED_SEEDS = 6
 DEFAULT_CONGESTION_CONTROL = "cubic"
 GIGABYTE = 1e9
 
 
 def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
     """Returns the origin of the numbers, and the caveats about them."""
-    runs = comparison.runs
-    parts = (
-        f"mode {listed(runs['mode'])}",
-        *task_of(runs),
-        f"{listed(whole(runs['config.workers']))} workers",
-        seeds(runs),
-        f"cpu {listed(runs['provenance.cpu'])} ({listed(whole(runs['provenance.cores']))} cores)",
-        f"commit {commits(runs)}",
-    )
-    return " · ".join([*parts, *more, *caveats(comparison)])
+    return " · ".join([*origin_of(comparison.runs), *more, *caveats(comparison)])
 
 
-def caption(comparison: Comparison) -> str:
-    """Returns the small print below a figure: the origin with the network and the machine, and what is drawn."""
+def caption(comparison: Comparison, of_seeds: str = "") -> str:
+    """Returns the small print below a figure: the origin with the network and the machine, and what is drawn.
+
+    of_seeds: what is drawn of several seeds, if it is not dots and intervals.
+    """
     more = [*network_of(comparison.runs), *machine_of(comparison.runs)]
     if has_spread(comparison):
-        more.append(f"small dots and thin curves are runs, large dots means; lines and {comparison.results.spread_note}")
+        dots = f"small dots and thin curves are runs, large dots means; lines and {comparison.results.spread_note}"
+        more.append(of_seeds or dots)
     held = listed(whole(comparison.runs["hold"]))
     return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])
-
-
-def task_of(runs: pd.DataFrame) -> Iterable[str]:
-    """Yields the data and the model, and the command of a script, which brings its own."""
-    if not runs["config.trainer.command"].notna().all():
-        yield f"data {listed(runs['config.dataset.name'])}"
-        yield f"model {listed(runs['config.model.name'])}"
-    commands = runs["config.trainer.command"].dropna().map(" ".join)
-    if len(commands):
-        yield f"script {listed(commands)}"
 
 
 def network_of(runs: pd.DataFrame) -> Iterable[str]:
@@ -84,35 +69,6 @@ def machine_of(runs: pd.DataFrame) -> Iterable[str]:
 
 def has_spread(comparison: Comparison) -> bool:
     return any(panel.runs.group.duplicated().any() for panel in comparison.panels)
-
-
-def whole(counts: pd.Series) -> pd.Series:
-    """Returns counts as text: a column with a missing value has floating-point numbers."""
-    return counts.map(lambda count: f"{count:.0f}", na_action="ignore")
-
-
-def listed(values: pd.Series) -> str:
-    return ", ".join(sorted({str(value) for value in values.dropna()})) or "unknown"
-
-
-def seeds(runs: pd.DataFrame) -> str:
-    """Returns the runs' seeds: "seed 1", "seeds 1, 5" or "seeds 1–3"; only their number if more cannot be listed."""
-    numbers = sorted({int(seed) for seed in runs["config.seed"].dropna()})
-    if not numbers:
-        return "seed unknown"
-    if len(numbers) == 1:
-        return f"seed {numbers[0]}"
-    if len(numbers) > 2 and numbers[-1] - numbers[0] == len(numbers) - 1:
-        return f"seeds {numbers[0]}–{numbers[-1]}"
-    return f"seeds {', '.join(map(str, numbers))}" if len(numbers) <= MOST_LISTED_SEEDS else f"{len(numbers)} seeds"
-
-
-def commits(runs: pd.DataFrame) -> str:
-    names = {
-        str(commit)[:10] + (" + uncommitted changes" if dirty is True else "")
-        for commit, dirty in zip(runs["provenance.git_commit"].fillna("unknown"), runs["provenance.dirty"])
-    }
-    return ", ".join(sorted(names))
 
 
 def caveats(comparison: Comparison) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import factors_table
 
-from .records import BEST_ACCURACY, failed_record, make_curve, make_record, write
+from .records import BEST_ACCURACY, failed_record, make_curve, make_record, make_text_record, write
 from .test_replay_table import rows_of
 
 
@@ -39,6 +39,11 @@ class FactorsTableTest(unittest.TestCase):
         self.assertAlmostEqual(float(over[:-1]) * float(under[:-1]), 1, delta=0.02)
         self.assertGreater(float(over[:-1]), 1.8)
 
+    def test_with_a_loss_as_target_no_accuracy_is_lost(self) -> None:
+        rows = self.rows(make_text_record("dense"), make_text_record("fp16"))
+        self.assertIn("final bits per byte", rows["fp16"])
+        self.assertNotIn("accuracy loss (points)", rows["fp16"])
+
     def test_seeds_are_paired(self) -> None:
         runs = [run("dense", 0.8, 1), run("dense", 0.4, 2), run("pactrain", 0.4, 1), run("pactrain", 0.1, 2)]
         self.assertEqual(self.rows(*runs)["pactrain"]["vs dense"], "3.00× [2.00, 4.00]")
@@ -52,7 +57,7 @@ class FactorsTableTest(unittest.TestCase):
     def test_what_never_came_to_the_target_has_no_factor(self) -> None:
         rows = self.rows(run("dense", 0.8), run("topk 0.01", 0.1))
         self.assertEqual(rows["topk 0.01"]["vs dense"], "never")
-        self.assertEqual(rows["topk 0.01"]["time to target (s)"], "never")
+        self.assertEqual(rows["topk 0.01"]["time to target (s)"], "never in 48.0")
 
     def test_a_page_has_it_between_the_lines_of_the_folders_name(self) -> None:
         page = self.folder / "page.md"

@@ -7,7 +7,7 @@ import pandas as pd
 import speedup
 import time_to_accuracy
 from shared.comparison import quantity_key
-from shared.small_print import seeds
+from shared.origin import seeds
 
 from .figure_test import FigureTest
 from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write, write_exported

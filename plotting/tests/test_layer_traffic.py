@@ -14,9 +14,11 @@ def layer(name: str, weights: int, *exchanged: int) -> dict[str, Any]:
     return {"name": name, "weights": weights, "exchanged": list(exchanged)}
 
 
-def counting(*layers: dict[str, Any], steps: int = 5, steps_per_interval: int = 2, **changes: Any) -> dict[str, Any]:
+def counting(
+    *layers: dict[str, Any], method: str = "topk 0.01", steps: int = 5, steps_per_interval: int = 2, **changes: Any
+) -> dict[str, Any]:
     state = {"steps": steps, "steps_per_interval": steps_per_interval, "layers": list(layers)}
-    return make_converge_record("topk 0.01", synchroniser=state, **changes)
+    return make_converge_record(method, synchroniser=state, **changes)
 
 
 TWO_LAYERS = (layer("conv.weight", 100, 30, 10, 0), layer("fc.weight", 300, 10, 10, 5))
@@ -51,6 +53,20 @@ class LayerTrafficTest(FigureTest):
         self.assertEqual([axes.get_title() for axes in figure.axes], ["topk 0.01"])
         self.assertEqual(legend_texts(figure), ["fc.weight (75 % of weights)", "conv.weight (25 % of weights)"])
         self.assertIn("mode converge", small_print(figure))
+
+    def test_only_the_chosen_methods_are_drawn(self) -> None:
+        records = [counting(*TWO_LAYERS, method=method) for method in ("topk 0.01", "topk 0.1")]
+        figure = layer_traffic.draw(self.compared(*records, needs_time=False), methods=["topk 0.1"])
+        self.assertEqual([axes.get_title() for axes in figure.axes], ["topk 0.1"])
+        code, said = self.program(layer_traffic, "--methods", "topk 0.2")
+        self.assertEqual(code, 2)
+        self.assertIn("no run of topk 0.2 counts the entries of its layers; known: topk 0.01, topk 0.1", said)
+
+    def test_of_several_seeds_the_first_is_drawn(self) -> None:
+        comparison = self.compared(counting(*TWO_LAYERS), counting(*TWO_LAYERS, seed=2), needs_time=False)
+        text = small_print(layer_traffic.draw(comparison))
+        self.assertIn("drawn of the first seed", text)
+        self.assertNotIn("small dots", text)
 
     def test_runs_without_counts_are_refused(self) -> None:
         self.compared(make_converge_record("dense"), needs_time=False)

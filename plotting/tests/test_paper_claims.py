@@ -66,6 +66,7 @@ class PaperClaimsTest(unittest.TestCase):
                 *("2.0×", "live", "confirmed"),
             ],
         )
+        self.assertIn("\n- quickstart · mode live · ", self.run_program(PACKING)[1])
         self.assertIn("Details: [PacTrain](pactrain.md), [IWP](iwp.md).", self.run_program(PACKING, IMAGENET)[1])
 
     def test_a_value_in_the_second_range_confirms_in_part(self) -> None:
@@ -92,6 +93,15 @@ class PaperClaimsTest(unittest.TestCase):
     def test_the_reason_stands_once_below_the_table(self) -> None:
         self.measure(0.6, 0.4)
         self.assertEqual(self.run_program(PACKING, PACKING)[1].count("\nCompute takes the rest.\n"), 1)
+
+    def test_a_number_has_the_marks_of_its_networks(self) -> None:
+        (self.folder / "caps").mkdir()
+        degraded = {**timed("fp16", 0.4), "fidelity": {"verdict": "degraded", "checks": []}}
+        write_exported(self.folder / "caps" / "records.jsonl", timed("dense", 0.8), degraded)
+        self.assertEqual(self.row(PACKING)[4], "2.0×†")
+        self.assertIn("\n† network emulation degraded.\n", self.run_program(PACKING)[1])
+        accuracy = 'final_accuracy["fp16"]'  # does not depend on the network
+        self.assertNotIn("†", self.run_program({**PACKING, "measured": accuracy})[1])
 
     def test_without_records_nothing_is_judged(self) -> None:
         code, text = self.run_program(PACKING)

@@ -110,7 +110,7 @@ class Table1Test(TableTest):
                 ["fp16", "200", "1.00×", "yes", "86.0", "1.86×", "1.00×", "✓", "✓", "✗"],
                 ["pactrain", "200", "1.00×", "yes", "84.0", "1.90×", "1.02×", "✓", "✓", "✓"],
                 ["pactrain ternary", "280", "0.71×", "yes", "29.4", "5.44×", "2.93×", "✗", "✓", "✓"],
-                ["topk 0.01", "never", "never", "no", "never", "never", "never", "✗", "✗", "✗"],
+                ["topk 0.01", "never in 480", "never", "no", "never in 57.6", "never", "never", "✗", "✗", "✗"],
                 ["topk 0.1", "260", "0.77×", "no", "172", "0.93×", "0.50×", "✗", "✗", "✗"],
             ],
         )
@@ -232,7 +232,7 @@ class Table1Test(TableTest):
     def test_a_loss_may_be_the_target(self) -> None:
         text = self.made(make_text_record("dense"), make_text_record("topk 0.01"))
         self.assertIn("Target: 2.2 bits per byte", text)
-        self.assertEqual(rows_of(text)["topk 0.01"]["TTA (s)"], "never")
+        self.assertEqual(rows_of(text)["topk 0.01"]["TTA (s)"], "never in 57.6")
 
     def test_labels_are_no_markup(self) -> None:
         record = make_record("dense", labels={"method": "a|b *c* d_e <f> [g](h)"})
