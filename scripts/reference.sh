@@ -15,7 +15,7 @@ cd "$(dirname "$0")/.."
 names=(quickstart bandwidth-by-prune-ratio paper-table1 paper-fig3-small paper-fig6-small convergence
   convergence-language against-pytorch
   replay-against-live full-size peers-at-full-size bucket-sizes merged-entries variable-bandwidth stragglers peers
-  learning-rates local-steps against-pytorch-language pactrain-language spardl spardl-latency deepreduce sbc sbc-language
+  learning-rates local-steps against-pytorch-language pactrain-language spardl spardl-latency deepreduce deepreduce-larger sbc sbc-language
   sbc-larger sbc-full-size iwp iwp-full-size gmc language-over-wan wan-by-netem delays-by-netem utilisation sensing filters congestion-control marks)
 
 mode=all
@@ -47,7 +47,11 @@ fi
 records() {
   local folder=${2:-$1}
   [ "$mode" = all ] || return 0
-  local status=0
+  local status=0 commit
+  commit=$("$thinpipe" --version | sed 's/.*(\([0-9a-f]*\).*/\1/')
+  if grep -hos '"git_commit": "[0-9a-f]*"' "results/reference-runs/$folder/$1"/*/run.json | grep -qv "$commit"; then
+    echo "reference: $1: runs of an earlier commit stay; remove results/reference-runs/$folder to make all of them again" >&2
+  fi
   # shellcheck disable=SC2086  # none or one word
   ${run_by:-} "$thinpipe" run "experiments/$1.json" --results "results/reference-runs/$folder" "${@:3}" || status=$?
   # 1: a run failed, which is a result where runs may diverge.
@@ -85,6 +89,16 @@ table() {
   }
   if ! diff --unified=0 --label "$1" --label "plotting/$2.py ${*:3}" "$1" "$copy"; then stale=1; fi
 }
+
+# file_table FILE SCRIPT ARGUMENT...: a table in a file of its own.
+file_table() {
+  if [ "$mode" != check ]; then
+    /usr/bin/python3 "plotting/$2.py" "${@:3}" --output "$1"
+    return
+  fi
+  /usr/bin/python3 "plotting/$2.py" "${@:3}" --output "$scratch/table.md"
+  if ! diff --unified=0 --label "$1" --label "plotting/$2.py ${*:3}" "$1" "$scratch/table.md"; then stale=1; fi
+}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 
@@ -103,8 +117,7 @@ make_bandwidth-by-prune-ratio() {
 }
 make_paper-table1() {
   records paper-table1
-  [ "$mode" = check ] ||
-    /usr/bin/python3 plotting/table1.py $reference/paper-table1 --output $reference/paper-table1/table1.md
+  file_table $reference/paper-table1/table1.md table1 $reference/paper-table1
 }
 make_paper-fig3-small() {
   records paper-fig3-small
@@ -126,7 +139,7 @@ make_convergence-language() {
 make_against-pytorch() {
   records against-pytorch
   picture against-pytorch waterfall --steps DDP 'dense along the tree' 'PacTrain 0.5' 'PacTrain 0.9' \
-    'PacTrain 0.9, ternary' 'PacTrain 0.9, ternary, feedback'
+    'PacTrain 0.9, ternary' 'PacTrain 0.9, ternary, feedback' 'PowerSGD along the tree' 'DDP, PowerSGD hook'
   table docs/results/against-pytorch.md factors_table $reference/against-pytorch --over DDP 'DDP, fp16 hook' 'DDP, PowerSGD hook'
 }
 make_replay-against-live() {
@@ -158,8 +171,7 @@ make_variable-bandwidth() {
 }
 make_peers() {
   records peers
-  [ "$mode" = check ] ||
-    /usr/bin/python3 plotting/factors_table.py $reference/peers --over dense fp16 --output $reference/peers/factors.md
+  file_table $reference/peers/factors.md factors_table $reference/peers --over dense fp16
 }
 make_learning-rates() {
   may_fail=yes records learning-rates
@@ -199,6 +211,10 @@ make_stragglers() {
 make_deepreduce() {
   records deepreduce
   table docs/results/reproducing-deepreduce.md volume_table $reference/deepreduce --over dense 'topk 0.1'
+}
+make_deepreduce-larger() {
+  records deepreduce-larger
+  table docs/results/reproducing-deepreduce.md volume_table $reference/deepreduce-larger --over dense 'topk 0.1'
 }
 make_sbc() {
   records sbc
@@ -260,7 +276,7 @@ make_marks() {
 }
 make_iwp() {
   records iwp
-  picture iwp layer_traffic --where model=LeNet-5
+  picture iwp layer_traffic --where model=LeNet-5 --methods 'iwp 1/64' 'iwp 1/64, no warm-up' 'iwp 1/64 of each layer'
   table docs/results/reproducing-iwp.md bits_table $reference/iwp
 }
 make_iwp-full-size() {
@@ -292,6 +308,8 @@ done
 table docs/results/references.md references_table $reference
 table docs/results/predictions.md advice_table $reference/*/records.jsonl
 table docs/results/claims.md paper_claims
+# From scripts/encode_speed.sh.
+table docs/results/methods.md speed_table $reference/encode-decode.json
 # From scripts/compute_profiles.py, which needs a GPU.
 table docs/reference/records.md profiles_table $reference/compute-profiles
 [ "$mode" = check ] || /usr/bin/python3 plotting/advise.py three-switch --parameters 25e6 --compute '120 ms' \

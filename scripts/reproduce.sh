@@ -113,6 +113,8 @@ case $figure in
   deepreduce)
     run deepreduce
     show volume_table deepreduce --over dense 'topk 0.1'
+    run deepreduce-larger
+    show volume_table deepreduce-larger --over dense 'topk 0.1'
     ;;
   *)
     echo "reproduce: unknown figure \"$figure\"; known: fig3, fig5, fig6, table1, pactrain-language, iwp, sbc, gmc, spardl," \

@@ -66,6 +66,15 @@ class ReferenceTest(unittest.TestCase):
         self.assertIn("built with uncommitted changes", message)
         self.assertFalse(self.is_exported("peers"))
 
+    def test_runs_of_an_earlier_commit_are_told(self) -> None:
+        for commit in ("0123456789", "9876543210"):
+            with self.subTest(commit):
+                run = self.folder / "results/reference-runs/peers/peers/0525f048e98d8bc4/run.json"
+                run.parent.mkdir(parents=True, exist_ok=True)
+                run.write_text(f'{{\n  "provenance": {{\n    "git_commit": "{commit}abcdef"\n  }}\n}}\n')
+                _, message = self.call("peers")
+                self.assertEqual("runs of an earlier commit stay" in message, commit == "9876543210", message)
+
 
 if __name__ == "__main__":
     unittest.main()
