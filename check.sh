@@ -26,7 +26,8 @@ scripts/setup.sh check
 if $full; then scripts/setup.sh full; fi
 
 step "format"
-lacking=$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.cc' '*.hh' '*.cu' '*.py' '*.sh' '*.js' '*.cmake' '*CMakeLists.txt') || true
+lacking=$(git grep -L 'SPDX-License-Identifier: Apache-2.0' -- '*.cc' '*.hh' '*.cu' '*.py' '*.sh' '*.js' '*.html' '*.css' \
+  '*.yml' '*.toml' '*.mplstyle' '*Containerfile' '*.def' '*.cmake' '*CMakeLists.txt') || true
 [ -z "$lacking" ] || { printf 'add the line "SPDX-License-Identifier: Apache-2.0" to:\n%s\n' "$lacking"; exit 1; }
 mapfile -t sources < <(git ls-files '*.cc' '*.hh')
 clang-format --dry-run -Werror "${sources[@]}"

@@ -10,12 +10,16 @@ Pages are checked in parallel, one per CPU, each in its own folder. The rules:
 ```json       a whole experiment is planned, a whole topology is built into a plan
 ```json base  a part of an experiment's base, planned with the rest at small values
 ```json forward   the input file of thinpipe-trainer forward, which must get as far as opening the files it names
+```json fragment  a part of a file, which only has to be JSON
 ```sh         each command runs in a copy of the tree's layout, `run` with --dry-run. Of commands in NOT_EXECUTED, only
               the options are compared with --help. `my.json` is the page's first whole experiment
 ```python f  is saved as the file f, to which experiments and commands of the page may refer
 ```cc f      is an excerpt of the source file f
+```console REASON  commands that are not executed, for that reason. In these blocks, and in those of text, YAML and so on
+              (SHOWN), the options of our programs are compared with --help, and scripts of the tree exist
 > `message`   occurs in the sources; … stands for formatted values (troubleshooting.md)
-[text](path), `path/in/the/tree` exist, and so does a linked heading
+[text](path), `path/in/the/tree`, `plotting/script.py ...` exist, and so does a linked heading
+Each sentence has a line of its own, except in tables, after bold lead-ins and in what scripts write.
 """
 
 from __future__ import annotations
@@ -35,8 +39,9 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from json_blocks import Block, blocks, judge_json
+from json_blocks import judge_json
 from judge import LEFT_TO_FULL, ROOT, Judge, Programs
+from page_text import Block, UnpairedMark, blocks, generated_lines, headings, prose_lines, second_sentences
 
 # Commands that cannot run here, and why. An entry that no page uses is an error.
 NOT_EXECUTED = {
@@ -58,6 +63,8 @@ NOT_EXECUTED = {
     "thinpipe verify": "creates and measures a network",
     "thinpipe check-method": "the page's method is a file; your_code_test.py runs it",
     "pip": "builds",
+    "python3 -m venv": "copies pip, for seconds",
+    ". .venv/bin/activate": "needs that environment",
 }
 # Commands that are executed only with --full, and why. An entry that no page uses is an error.
 EXECUTED_WITH_FULL = {
@@ -66,7 +73,22 @@ EXECUTED_WITH_FULL = {
 # Results that pages name but the tree lacks, and the reference results that replace them.
 STAND_INS = {name: "quickstart" for name in ("my", "first", "mine", "script", "fast", "text")}
 TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
+# Parts of these to which commands of pages write.
+WRITTEN = (Path("docs"), Path("trainer/synchronisers/methods"))
 PROGRAMS = ("thinpipe", "thinpipe-trainer")
+OWN_COMMAND = re.compile(rf"(?<![\w.-])(?:{'|'.join(PROGRAMS)}) +[a-z].*")
+# A script by its path in the tree, or by that of an installation. Scripts beside experiments are the reader's.
+SCRIPT = re.compile(r"(?<![\w./-])(?:\./|[\w/]*\bthinpipe/)?((?:docs|harness|plotting|scripts|trainer)/[\w./-]+\.(?:py|sh))\b")
+# Languages of blocks that nothing executes.
+SHOWN = ("console", "csv", "latex", "text", "yaml")
+# Pages that scripts write: rules for the form of sources do not apply.
+GENERATED = {
+    "docs/reference/command-line.md": "scripts/help_pages.py",
+    "docs/reference/command-times.md": "scripts/command_times.py",
+    "docs/reference/experiment-options.md": "scripts/help_pages.py",
+    "docs/reference/record-fields.md": "scripts/record_fields.py",
+}
+OTHER_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "harness/README.md", "trainer/README.md")
 SLOWEST_SHOWN = 5
 
 
@@ -92,7 +114,7 @@ def main(arguments: list[str]) -> int:
 
 
 def all_pages() -> list[Path]:
-    return [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    return [*(ROOT / page for page in OTHER_PAGES), *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def judge_pages(programs: Programs, pages: list[Path]) -> list[Judge]:
@@ -119,9 +141,7 @@ def unused_entries(judges: list[Judge]) -> Iterator[str]:
 def lay_out(workspace: Path, build: Path, text: str) -> None:
     """Fills a folder like the tree: links to its parts, but copies of everything that commands write to."""
     for name in TREE_FOLDERS:
-        if name != "docs":
-            (workspace / name).symlink_to(ROOT / name)
-    shutil.copytree(ROOT / "docs", workspace / "docs")  # a table's script updates a page
+        link_folder(Path(name), workspace)
     (workspace / "build").mkdir()
     for preset in ("release", "dev"):
         (workspace / "build" / preset).symlink_to(build)
@@ -134,6 +154,17 @@ def lay_out(workspace: Path, build: Path, text: str) -> None:
     header = b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}'
     weights = len(header).to_bytes(8, "little") + header + bytes(4)
     (workspace / "vgg19-imagenet.safetensors").write_bytes(weights)
+
+
+def link_folder(folder: Path, workspace: Path) -> None:
+    if folder in WRITTEN:
+        shutil.copytree(ROOT / folder, workspace / folder)
+    elif any(written.is_relative_to(folder) for written in WRITTEN):
+        (workspace / folder).mkdir()
+        for child in (ROOT / folder).iterdir():
+            link_folder(folder / child.name, workspace)
+    else:
+        (workspace / folder).symlink_to(ROOT / folder)
 
 
 def judge_page(programs: Programs, page: Path) -> Judge:
@@ -150,13 +181,16 @@ def judge_page(programs: Programs, page: Path) -> Judge:
                 (judge.workspace / name[1]).write_text(block.text, encoding="utf-8")
         for block in found:
             judge_block(judge, block)
+        judge_form(judge, text)
         judge_prose(judge, text)
     return judge
 
 
 def judge_block(judge: Judge, block: Block) -> None:
-    kind = block.info.split()[0] if block.info else ""
-    if kind == "json":
+    kind, _, rest = block.info.partition(" ")
+    if not block.closed:
+        judge.blame(block.line, "the block that begins here has no end")
+    elif kind == "json":
         judge_json(judge, block)
     elif kind == "sh":
         for offset, command in commands(block.text):
@@ -168,8 +202,12 @@ def judge_block(judge: Judge, block: Block) -> None:
             judge.blame(block.line, f"is not Python: {error}")
     elif kind == "cc":
         judge_excerpt(judge, block)
+    elif kind == "console" and not rest:
+        judge.blame(block.line, "does not say why it is not executed: write '```console REASON', or use sh")
+    elif kind in SHOWN:
+        judge_shown(judge, block.line + 1, block.text)
     elif kind:
-        judge.blame(block.line, f"no rule checks blocks of '{kind}': use json, sh, python, cc or none")
+        judge.blame(block.line, f"no rule checks blocks of '{kind}': use json, sh, python, cc or {', '.join(SHOWN)}")
 
 
 def judge_excerpt(judge: Judge, block: Block) -> None:
@@ -290,17 +328,66 @@ def judge_options(judge: Judge, line: int, words: list[str]) -> None:
             judge.blame(line, f"'{' '.join(own[:2])}' has no option {option}")
 
 
+def judge_shown(judge: Judge, first: int, text: str) -> None:
+    """Checks the commands in text that is not executed: the options of our programs, and that scripts exist."""
+    for number, line in numbered_commands(text, first):
+        for words in own_commands(line):
+            judge_options(judge, number, words)
+        judge_scripts(judge, number, line)
+
+
+def numbered_commands(text: str, first: int) -> Iterator[tuple[int, str]]:
+    """Yields lines with their numbers; lines that end in \\ are joined with the next one."""
+    pending, start = "", first
+    for number, line in enumerate(text.splitlines(), first):
+        start = start if pending else number
+        pending += line.removesuffix("\\")
+        if not line.endswith("\\"):
+            yield start, pending
+            pending = ""
+
+
+def own_commands(line: str) -> Iterator[list[str]]:
+    """Yields the words of each command of our programs in a line, up to the next operator of the shell."""
+    for command in OWN_COMMAND.finditer(line):
+        try:
+            words = shlex.split(command[0], comments=True)
+        except ValueError:  # a quote of the text around it
+            words = command[0].split()
+        ends = (index for index, word in enumerate(words) if re.match(r"[|&;>]|[12]>", word))
+        yield words[: next(ends, len(words))]
+
+
+def judge_scripts(judge: Judge, number: int, text: str) -> None:
+    """Checks that the scripts exist that a command names."""
+    for script in SCRIPT.findall(text):
+        if not (ROOT / script).is_file():
+            judge.blame(number, f"names {script}, which does not exist")
+
+
 # Prose
 
 
+def judge_form(judge: Judge, text: str) -> None:
+    """Checks the form of the source, unless a script writes it: languages of blocks, and a line per sentence."""
+    page = str(judge.page.relative_to(ROOT)) if judge.page.is_relative_to(ROOT) else ""
+    if page in GENERATED:
+        return
+    try:
+        written_by_scripts = generated_lines(text)
+    except UnpairedMark as mark:
+        judge.blame(mark.line, str(mark))
+        return
+    for block in blocks(text):
+        if not block.info and block.line not in written_by_scripts:
+            judge.blame(block.line, f"has no language: use sh, json, python, cc or {', '.join(SHOWN)}")
+    if page != "CHANGELOG.md":  # an entry is a line
+        for number, place in second_sentences(text):
+            judge.blame(number, f"has a second sentence; put it on a line of its own: … {place} …")
+
+
 def judge_prose(judge: Judge, text: str) -> None:
-    in_block = False
-    for number, line in enumerate(text.splitlines(), 1):
-        is_fence = line.lstrip().startswith("```")
-        if is_fence:
-            in_block = not in_block
-        if in_block or is_fence:
-            continue
+    for number, line in prose_lines(text):
         judge_links(judge, number, line)
         if quoted := re.match(r"> (`+)(.*)\1$", line):
             judge_message(judge, number, quoted[2])
@@ -317,25 +404,19 @@ def judge_links(judge: Judge, number: int, line: str) -> None:
         file = (judge.page.parent / path) if path else judge.page
         if not file.exists():
             judge.blame(number, f"links to {target}, which does not exist")
-        elif heading and heading not in headings(file):
+        elif heading and heading not in headings(file.read_text(encoding="utf-8")):
             judge.blame(number, f"links to {target}, but {file.name} has no such heading")
 
 
-def headings(page: Path) -> set[str]:
-    """Returns the headings in the form of GitHub's anchors."""
-    found = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
-
-
 def judge_code(judge: Judge, number: int, code: str) -> None:
-    if re.match(r"(build/release/)?thinpipe(-trainer)? [a-z]+", code) and is_whole(code):
-        judge_options(judge, number, shlex.split(code, comments=True))
-        return
-    first = code.split()[0] if code.split() else ""
-    path = first.rstrip("/")
+    for words in own_commands(code):
+        judge_options(judge, number, words)
+    first, _, arguments = code.strip().partition(" ")
+    path = first.removeprefix("./").rstrip("/")
     if re.fullmatch(rf"({'|'.join(TREE_FOLDERS)})/[\w./*-]+|(quickstart|check)\.sh", path):
         if not list(ROOT.glob(path)):
             judge.blame(number, f"names {path}, which does not exist")
+    judge_scripts(judge, number, arguments)
 
 
 def judge_message(judge: Judge, number: int, message: str) -> None:

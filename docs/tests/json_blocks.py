@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The blocks of a page, and the check of those in JSON: experiments and topologies are planned."""
+"""The check of blocks in JSON: experiments and topologies are planned."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 
 from judge import Judge
+from page_text import Block, blocks
+
+__all__ = ["blocks", "judge_json"]  # scripts/command_times.py reads the blocks of pages, too
 
 # A base that is planned fast, for fragments.
 SMALL_BASE = {
@@ -17,34 +18,14 @@ SMALL_BASE = {
 }
 
 
-@dataclass
-class Block:
-    line: int
-    info: str
-    text: str
-
-
-def blocks(text: str) -> Iterator[Block]:
-    """Yields the blocks of code, also those that a list indents."""
-    lines = text.splitlines()
-    start = None
-    for number, line in enumerate(lines, 1):
-        if not line.lstrip().startswith("```"):
-            continue
-        if start is None:
-            start, info = number, line.lstrip()[3:].strip()
-            indent = line[: len(line) - len(line.lstrip())]
-        else:
-            yield Block(start, info, "".join(each.removeprefix(indent) + "\n" for each in lines[start : number - 1]))
-            start = None
-
-
 def judge_json(judge: Judge, block: Block) -> None:
     kind = block.info.split()[1:]
     try:
         value = json.loads(block.text if block.text.startswith("{") else "{" + block.text + "}")
     except ValueError as error:
         judge.blame(block.line, f"is not JSON: {error}")
+        return
+    if kind == ["fragment"]:
         return
     if kind == ["forward"]:
         judge_forward(judge, block.line, value)
@@ -58,7 +39,8 @@ def judge_json(judge: Judge, block: Block) -> None:
         mode = "cluster" if value.get("kind") == "cluster" else "live"
         judge_plan(judge, block.line, {"base": {**SMALL_BASE, "mode": mode, "topology": name}})
     else:
-        judge.blame(block.line, "is neither an experiment nor a topology; mark a part of a base as '```json base'")
+        judge.blame(block.line, "is neither an experiment nor a topology; mark a part of a base as '```json base', and "
+                                "JSON that is not planned as '```json fragment'")
 
 
 def judge_plan(judge: Judge, line: int, experiment: dict) -> None:

@@ -39,7 +39,7 @@ def judged(text: str, full: bool = False) -> Judge:
         return judge_page(Programs(BUILD, full), page)
 
 
-class BlameTest(unittest.TestCase):
+class PageTest(unittest.TestCase):
     def assert_blamed(self, text: str, *complaints: str) -> None:
         """Asserts that the page has exactly these complaints, one per problem."""
         problems = judged(text).problems
@@ -47,6 +47,8 @@ class BlameTest(unittest.TestCase):
         for problem, complaint in zip(problems, complaints, strict=True):
             self.assertIn(complaint, problem)
 
+
+class BlameTest(PageTest):
     def test_a_correct_page_is_not_blamed(self) -> None:
         self.assert_blamed(
             "# A heading\n[a heading](#a-heading) `docs/tests` `thinpipe run x.json --dry-run`\n"
@@ -109,7 +111,99 @@ class BlameTest(unittest.TestCase):
 
     def test_other_blocks(self) -> None:
         self.assert_blamed(block("python", "print("), "is not Python")
-        self.assert_blamed(block("yaml", "a: b"), "no rule checks blocks of 'yaml'")
+        self.assert_blamed(block("ruby", "a: b"), "no rule checks blocks of 'ruby'")
+        self.assert_blamed(block("json fragment", '"a": {"b": 1}'))
+        self.assert_blamed(block("json fragment", '"a": {"b": 1},'), "is not JSON")
+
+    def test_blocks_without_a_language(self) -> None:
+        self.assert_blamed("A text.\n" + block("", "anything"), "page.md:2: has no language")
+        self.assert_blamed(block("text", "anything"))
+        self.assert_blamed("<!-- table: begin -->\n" + block("", "from a script") + "<!-- table: end -->\n")
+
+    def test_blocks_that_do_not_end(self) -> None:
+        self.assert_blamed("```text\na", "page.md:1: the block that begins here has no end")
+        both = "```text\na\n\n" + block("json base", '"training": {"epcohs": 2}')
+        self.assert_blamed(both, "page.md:1: the block that begins here has no end", "page.md:4: ")
+
+    def test_commands_that_are_only_shown(self) -> None:
+        self.assert_blamed(block("console", "podman run x"), "page.md:1: does not say why it is not executed")
+        needs = "console needs Podman"
+        self.assert_blamed(block(needs, "podman run --rm thinpipe run x.json --dry-run | cat --show-all"))
+        self.assert_blamed(block(needs, "cd x\npodman run thinpipe doctor \\\n  --jsno"), "page.md:3: 'thinpipe doctor' has no option --jsno")
+        self.assert_blamed(block("yaml", "- run: x/build/release/thinpipe lsit"), "page.md:2: there is no command 'thinpipe lsit'")
+        self.assert_blamed(block("text", "/usr/share/thinpipe/plotting/speedup.py\n./docs/examples/ddp.py"))
+        self.assert_blamed(block("text", "/usr/share/thinpipe/plotting/slowdown.py"), "page.md:2: names plotting/slowdown.py")
+
+    def test_scripts_in_prose(self) -> None:
+        self.assert_blamed("`/usr/bin/python3 plotting/speedup.py results/x`, `./check.sh --full`, `scripts/fuzz.sh 60`")
+        self.assert_blamed("`/usr/bin/python3 plotting/slowdown.py results/x`", "page.md:1: names plotting/slowdown.py")
+        self.assert_blamed("`scripts/fuzzy.sh 60`", "page.md:1: names scripts/fuzzy.sh")
+        self.assert_blamed("`A=1 build/release/thinpipe run x.json --dry`", "'thinpipe run' has no option --dry")
+
+    def test_comments_in_code_are_no_headings(self) -> None:
+        self.assert_blamed("[a](#there)\n" + block("text", "# There"), "page.md has no such heading")
+
+    def test_a_command_that_writes_a_method_leaves_the_sources_as_they_are(self) -> None:
+        methods = "trainer/synchronisers/methods"
+        self.assert_blamed(block("sh", f"cp {methods}/dense.cc {methods}/no_such_method.cc"))
+        self.assertFalse((check_docs.ROOT / methods / "no_such_method.cc").exists())
+
+
+class SentencesTest(PageTest):
+    def test_a_second_sentence_on_a_line(self) -> None:
+        second = "has a second sentence"
+        self.assert_blamed("One.\nTwo is here. Three too.\n", f"page.md:2: {second}")
+        for line in ("Is it? `x` is.", "- **Lead-in.** One. Two.", "1. It ends in `x`. Two.", "(One.) Two.", "*One.* [Two](#a)."):
+            with self.subTest(line):
+                self.assert_blamed(f"# A\n{line}\n", second)
+
+    def test_lines_with_one_sentence(self) -> None:
+        for line in ("**Lead-in.** One.", "- **Lead-in**: one.", "1. One, e.g. two.", "One: `a. B` and Figs. 3 and 5.", "At 1.5 to 2.0 s.",
+                     "Lee et al. (2017) did [it](https://x.org/a. b).", "<!-- = a. B -->One.", "See a ... B."):
+            with self.subTest(line):
+                self.assert_blamed(f"{line}\n")
+
+    def test_places_without_the_rule(self) -> None:
+        self.assert_blamed("# One. Two\n| One. Two. |\n" + block("text", "One. Two."))
+        self.assert_blamed("<!-- table: begin -->\nOne. Two.\n<!-- table: end -->\n")
+
+    def test_marks_without_a_counterpart_exempt_nothing(self) -> None:
+        self.assert_blamed("a\n<!-- t: begin -->\nOne. Two.\n", "page.md:2: '<!-- t: begin -->' has no counterpart")
+        self.assert_blamed("<!-- t: begin -->\n<!-- u: end -->\n", "page.md:2: '<!-- u: end -->' has no counterpart")
+
+
+class PagesTest(unittest.TestCase):
+    def test_all_pages_of_the_tree_are_checked(self) -> None:
+        pages = {str(page.relative_to(check_docs.ROOT)) for page in check_docs.all_pages()}
+        folders = (path for path in check_docs.ROOT.glob("[a-z]*/") if path.name not in ("build", "results"))
+        own = [*check_docs.ROOT.glob("*.md"), *(page for folder in folders for page in folder.rglob("*.md"))]
+        self.assertEqual(pages, {str(page.relative_to(check_docs.ROOT)) for page in own})
+
+    def test_generated_pages_name_the_scripts_that_write_them(self) -> None:
+        for page, script in check_docs.GENERATED.items():
+            self.assertIn(f"`{script}", (check_docs.ROOT / page).read_text(encoding="utf-8"))
+
+
+class VersionsTest(unittest.TestCase):
+    SOURCES = {
+        "record": ("harness/records/record_data.hh", "record_schema_version"),
+        "communication trace": ("common/protocol/trace.hh", "trace_schema_version"),
+        "compute profile": ("common/protocol/compute_profile.hh", "profile_schema_version"),
+        "measured machine": ("harness/simulation/machine_file.hh", "machine_schema_version"),
+        "device description": ("common/protocol/device.hh", "device_schema_version"),
+        "input of a worker": ("common/protocol/worker_file.hh", "worker_file_schema_version"),
+        "`thinpipe report --json`": ("harness/commands/report.cc", "json_version"),
+        "`thinpipe compare --json`": ("harness/reports/comparison/formats.cc", "comparison_version"),
+        "`thinpipe advise --json`": ("harness/commands/advise.cc", "advice_version"),
+    }
+
+    def test_the_page_of_versions_has_those_of_the_sources(self) -> None:
+        page = (check_docs.ROOT / "docs/reference/versions.md").read_text(encoding="utf-8")
+        shown = dict(re.findall(r"^\| \[(.+?)\]\(.*?\).*? \| (\d+) \|", page, re.MULTILINE))
+        self.assertEqual(shown.keys(), self.SOURCES.keys())
+        for file, (source, constant) in self.SOURCES.items():
+            text = (check_docs.ROOT / source).read_text(encoding="utf-8")
+            self.assertEqual(re.findall(rf"\b{constant} = (\d+);", text), [shown[file]], file)
 
 
 class SetUpTest(unittest.TestCase):
