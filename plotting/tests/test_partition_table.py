@@ -119,7 +119,7 @@ class PartitionTableTest(unittest.TestCase):
         text = self.made(run("dense", "iid", 0.85))
         self.assertNotIn("only that many seeds", text)
         self.assertIn("Final accuracy in %, at the last evaluation: mean over seeds ± half the length", text)
-        self.assertIn("data fashion_mnist · model small_cnn · seed 1 · cpu ", text.splitlines()[-1])
+        self.assertIn("data fashion_mnist · model small_cnn · 8 workers · seed 1 · cpu ", text.splitlines()[-1])
 
     def test_a_page_has_the_table_between_its_markers(self) -> None:
         page = self.folder / "page.md"

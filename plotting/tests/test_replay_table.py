@@ -51,8 +51,8 @@ class ReplayTableTest(unittest.TestCase):
         self.assertEqual((code, err), (0, ""))
         rows = rows_of(text)
         self.assertEqual([row["method"] for row in rows], ["dense"])
-        self.assertEqual(rows[0]["time to target, replay / live"], "1.020")
-        self.assertEqual(rows[0]["iteration, replay / live"], "1.020")
+        self.assertEqual(rows[0]["time to target, replay / live"], "1.02")
+        self.assertEqual(rows[0]["iteration, replay / live"], "1.02")
         self.assertEqual((rows[0]["live, iteration (ms)"], rows[0]["replay, iteration (ms)"]), ("800", "816"))
         self.assertEqual(rows[0]["live, exchange / lower bound"], "-")
 
@@ -74,7 +74,7 @@ class ReplayTableTest(unittest.TestCase):
         code, text, err = self.call(real, emulated)
         self.assertEqual((code, err), (0, ""))
         (row,) = rows_of(text)
-        self.assertEqual(row["iteration, live / cluster"], "1.030")
+        self.assertEqual(row["iteration, live / cluster"], "1.03")
         self.assertIn("1 of 1 times in mode live are within 5 % of mode cluster", text)
         self.assertIn("1 of 1 live runs are equal, bit for bit, to the run on the cluster", text)
 
@@ -137,7 +137,7 @@ class ReplayTableTest(unittest.TestCase):
         code, text, err = self.call(*pair("dense", 1.0), *pair("fp16", 1.0), options=[again])
         self.assertEqual((code, err), (0, ""))
         dense = next(row for row in rows_of(text) if row["method"] == "dense")
-        self.assertEqual(dense["time to target, replay / live"], "1.040")
+        self.assertEqual(dense["time to target, replay / live"], "1.04")
         self.assertEqual(dense["fidelity"], "faithful / faithful")
         self.assertIn("Times are means over 2 runs", text)
         self.assertIn(
