@@ -6,7 +6,6 @@
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
-#include "trainer/synchronisers/vectors_option.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -15,7 +14,6 @@ struct TopKOptions {
   double ratio = 0.01;
   std::string scope = "bucket";
   std::string indices = "u32";
-  std::string vectors = "dense";
 
   void visit(auto& field) {
     field("ratio", ratio,
@@ -34,7 +32,6 @@ struct TopKOptions {
                 "sparse_all_reduce, 2 bytes or a bit within blocks, and entries with the same index are summed "
                 "along the reduction tree (without a tree, u16)",
             .one_of = Sparsifier::index_options()});
-    field("vectors", vectors, vectors_rule());
   }
 };
 
@@ -52,9 +49,6 @@ class TopK : public Sparsifier, public AdjustableRatio {
   void set_ratio(double ratio) override { options_.ratio = ratio; }
 
   bool needs_one_bucket() const override { return options_.scope == "global"; }
-  bool leaves_dense(const ParameterInfo& parameter) const override {
-    return stays_dense(parameter, options_.vectors);
-  }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
   void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
