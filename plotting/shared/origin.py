@@ -43,7 +43,7 @@ def days(runs: pd.DataFrame) -> str:
 
 
 def machines(runs: pd.DataFrame) -> str:
-    each = zip(runs["provenance.cpu"], runs["provenance.cores"])
+    each = zip(runs["provenance.cpu"], whole(runs["provenance.cores"]))
     return ", ".join(sorted({f"{cpu} ({cores} cores)" for cpu, cores in each}))
 
 

@@ -7,7 +7,7 @@ import pandas as pd
 import speedup
 import time_to_accuracy
 from shared.comparison import quantity_key
-from shared.origin import seeds
+from shared.origin import machines, seeds
 
 from .figure_test import FigureTest
 from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write, write_exported
@@ -103,7 +103,7 @@ class CommandLineTest(FigureTest):
         self.assertEqual(self.program(speedup)[0], 2)
 
 
-class SeedsTest(unittest.TestCase):
+class OriginTest(unittest.TestCase):
     def test_few_seeds_are_listed_and_consecutive_ones_are_a_range(self) -> None:
         def said(*numbers: float | None) -> str:
             return seeds(pd.DataFrame({"config.seed": list(numbers)}))
@@ -115,6 +115,10 @@ class SeedsTest(unittest.TestCase):
         self.assertEqual(said(*range(1, 21)), "seeds 1–20")
         self.assertEqual(said(*range(0, 14, 2)), "7 seeds")
         self.assertEqual(said(4, None), "seed 4")
+
+    def test_cores_are_whole_numbers_beside_a_record_without_them(self) -> None:
+        runs = pd.DataFrame({"provenance.cpu": ["a", "a"], "provenance.cores": [2, None]})
+        self.assertIn("a (2 cores)", machines(runs))
 
 
 class QuantityOrderTest(unittest.TestCase):
