@@ -25,6 +25,7 @@
 #include "harness/records/slurm_job.hh"
 #include "harness/reports/text.hh"
 #include "harness/run/parallel_controllers.hh"
+#include "harness/run/reused_runs.hh"
 #include "harness/run/sweep.hh"
 #include "harness/slurm/slurm_sweep.hh"
 #include "netem/kernel/sandbox.hh"
@@ -56,6 +57,7 @@ struct RunOptions {
   bool no_worker_times = false;
   std::string tensorboard;
   Repeat repeat;
+  std::vector<std::string> reuse;
   bool dry_run = false;
 };
 
@@ -175,6 +177,10 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
     fmt::print("{}", format_plan(plan_rows(runs, unknown, this_machine())));
     return 0;
   }
+  for (const std::string& others : options.reuse) {
+    if (const std::size_t count = reuse_runs(runs, others, results, experiment.name))
+      print_stderr("{} of {} runs copied from {}\n", count, runs.size(), others);
+  }
   KeptRuns kept = options.prepare.empty()
                       ? find_kept(runs, results, sweep.repeat, early ? early->stop() : DigestsById{})
                       : KeptRuns(runs.size());
@@ -278,6 +284,14 @@ void add_run(CLI::App& program, Invocation& invocation) {
   command.add_flag("--retry-failed", options->repeat.failed, "Repeat failed runs");
   command.add_flag("--retry-degraded", options->repeat.degraded,
                    "Repeat runs whose network was not faithful, for example because the machine was busy");
+  command
+      .add_option(
+          "--reuse", options->reuse,
+          "Copy runs of the same configuration from this folder of another experiment's results, instead "
+          "of executing them; may be repeated")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->excludes("--fresh");
   command.add_flag("--dry-run", options->dry_run, "Check everything and print the plan, but start nothing");
   command.footer(
       "Examples:\n"
@@ -285,6 +299,7 @@ void add_run(CLI::App& program, Invocation& invocation) {
       "  thinpipe run experiments/quickstart.json --only 'pactrain*' --set training.epochs=2\n"
       "  thinpipe run experiments/quickstart.json --repeat 5\n"
       "  thinpipe run experiments/quickstart.json --retry-failed\n"
+      "  thinpipe run experiments/paper-table1.json --reuse results/bandwidth-by-prune-ratio\n"
       "  thinpipe run experiments/quickstart.json --tensorboard /tmp/live & tensorboard --logdir /tmp/live\n"
       "  thinpipe run experiments/quickstart.json --only dense --capture bottlenecks --capture-size '20 MB'\n"
       "  thinpipe run experiments/smoke-loopback.json --results /tmp/results --fresh\n"

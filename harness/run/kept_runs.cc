@@ -15,8 +15,6 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr auto record_name = "run.json";
-
 // Returns nullopt if there is none that a report can show.
 std::optional<Digest> read_digest(const fs::path& path) {
   try {

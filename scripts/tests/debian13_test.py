@@ -8,7 +8,6 @@ the reason where no such system can be made.
 import os
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 from pathlib import Path

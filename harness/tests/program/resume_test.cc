@@ -2,6 +2,7 @@
 // A second `thinpipe run` on the results of an earlier one.
 #include <csignal>
 #include <fstream>
+#include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,6 +30,15 @@ void rewrite(const fs::path& path, const auto& change) {
   write_atomically(path, record_text(record));
 }
 
+// Returns the names of the files that are not hidden.
+std::set<std::string> files_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const fs::directory_entry& each : fs::directory_iterator(folder)) {
+    if (const std::string name = each.path().filename(); !name.starts_with('.')) names.insert(name);
+  }
+  return names;
+}
+
 TEST(Resume, AFailedRunIsKeptUntilItIsAskedForAgain) {
   const Program program;
   const Json faulty = {{"fault", {{"kind", "nan"}}}};
@@ -50,6 +60,52 @@ TEST(Resume, AFailedRunIsKeptUntilItIsAskedForAgain) {
   EXPECT_EQ(program.record("sound"), sound_record);
   ASSERT_EQ(program.run(program.run_arguments(experiment, {"--fresh"})).status.code, 1);
   EXPECT_NE(started_at(program.record("sound")), started_at(sound_record));
+}
+
+TEST(Resume, RunsOfAnotherExperimentAreReusedIfTheyAreTheSame) {
+  const Program program;
+  const std::string others = program.experiment(loopback, {{"seed", {1, 2, 3}}});
+  ASSERT_EQ(program.run(program.run_arguments(others)).status.code, 0);
+  rewrite(record_path(program, "1"), [](Json& record) { record["experiment"] = "other"; });
+  rewrite(record_path(program, "2"), [](Json& record) {
+    record["fidelity"] = {{"verdict", "degraded"}, {"checks", Json::array()}};
+  });
+  const Json first = program.record("1");
+  const Json second = program.record("2");
+  const auto id = first.at("run_id").get<std::string>();
+  const std::string from = program.results() / "other";
+  fs::rename(program.results() / "test", from);
+
+  const std::string experiment = program.experiment(
+      loopback, {{"run", {{"one", {{"seed", 1}}}, {"two", {{"seed", 2}}}, {"four", {{"seed", 4}}}}}});
+  const auto ended = program.run(program.run_arguments(experiment, {"--reuse", from}));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors,
+              AllOf(HasSubstr("1 of 3 runs copied from " + from), HasSubstr("one: completed earlier"),
+                    Not(HasSubstr("two: completed earlier")), Not(HasSubstr("four: completed earlier"))));
+  Json copied = parse_json_file(program.results() / "test" / id / "run.json");
+  EXPECT_EQ(copied.at("experiment"), "test");
+  EXPECT_EQ(copied.at("label"), "one");
+  EXPECT_EQ(copied.at("labels"), Json({{"run", "one"}}));
+  for (const char* key : {"experiment", "label", "labels"}) copied[key] = first.at(key);
+  EXPECT_EQ(copied, first);
+  EXPECT_EQ(files_in(program.results() / "test" / id), files_in(fs::path(from) / id));
+  EXPECT_NE(started_at(parse_json_file(program.results() / "test" / second.at("run_id").get<std::string>() /
+                                       "run.json")),
+            started_at(second))
+      << "its network was degraded";
+
+  const auto again = program.run(program.run_arguments(experiment, {"--reuse", from}));
+  EXPECT_THAT(again.errors, AllOf(HasSubstr("two: completed earlier"), Not(HasSubstr("copied"))));
+}
+
+TEST(Resume, ReuseNamesAFolderWithoutRuns) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback, {{"seed", {1}}});
+  const auto ended = program.run(program.run_arguments(experiment, {"--reuse", "results"}));
+  EXPECT_EQ(ended.status.code, 2);
+  EXPECT_THAT(ended.errors,
+              HasSubstr("--reuse results: has no runs; give the folder of one experiment's results"));
 }
 
 TEST(Resume, ADegradedRunIsKeptUntilItIsAskedForAgain) {
