@@ -57,11 +57,10 @@ struct LaterOption {
   Json unchanged;
 };
 
-const std::vector<LaterOption> later_options = {{"gmc", "sparsifier", "top_k"},
-                                                {"gmc", "detached", 0.0},
-                                                {"iwp", "alpha", 0.01},
-                                                {"sbc", "vectors", "dense"},
-                                                {"spardl", "teams", 1}};
+const std::vector<LaterOption> later_options = {
+    {"gmc", "sparsifier", "top_k"},  {"gmc", "detached", 0.0},    {"iwp", "alpha", 0.01},
+    {"ok_topk", "vectors", "dense"}, {"sbc", "vectors", "dense"}, {"spardl", "vectors", "dense"},
+    {"spardl", "teams", 1},          {"topk", "vectors", "dense"}};
 
 // Returns whether the object has this member with this value. Records of other programs may have any other in its place.
 bool has(const Json& object, const std::string& key, const Json& value) {
@@ -73,6 +72,15 @@ bool has(const Json& object, const std::string& key, const Json& value) {
 Json* object_in(Json& parent, const char* key) {
   const auto found = parent.find(key);
   return found != parent.end() && found->is_object() ? &*found : nullptr;
+}
+
+// Also of the method that this one wraps, if it does.
+void drop_later_options(Json& synchroniser) {
+  for (const LaterOption& later : later_options) {
+    if (has(synchroniser, "name", later.method) && has(synchroniser, later.option, later.unchanged))
+      synchroniser.erase(later.option);
+  }
+  if (Json* const inner = object_in(synchroniser, "inner")) drop_later_options(*inner);
 }
 
 // Removes options that were added after results were published, if they change nothing: old ids stay valid.
@@ -94,10 +102,7 @@ void drop_what_came_later(Json& decisive) {
                           !has(*synchroniser, "error_feedback", true) && clip != synchroniser->end() &&
                           clip->is_number() && *clip > 0;
   if (has(*synchroniser, "name", "pactrain") && !is_clipped) synchroniser->erase("clip");
-  for (const LaterOption& later : later_options) {
-    if (has(*synchroniser, "name", later.method) && has(*synchroniser, later.option, later.unchanged))
-      synchroniser->erase(later.option);
-  }
+  drop_later_options(*synchroniser);
 }
 
 }  // namespace

@@ -59,16 +59,22 @@ TEST(PlanRuns, AMethodWithoutALaterOptionKeepsItsName) {
   const std::vector<Later> options = {{"gmc", {{"sparsifier", "top_k"}}, {{"sparsifier", "random_block"}}},
                                       {"gmc", {{"detached", 0}}, {{"detached", 0.3}}},
                                       {"iwp", {{"alpha", 0.01}}, {{"alpha", 1}}},
+                                      {"ok_topk", {{"vectors", "dense"}}, {{"vectors", "compressed"}}},
                                       {"sbc", {{"vectors", "dense"}}, {{"vectors", "compressed"}}},
-                                      {"spardl", {{"teams", 1}}, {{"teams", 2}}}};
+                                      {"spardl", {{"vectors", "dense"}}, {{"vectors", "compressed"}}},
+                                      {"spardl", {{"teams", 1}}, {{"teams", 2}}},
+                                      {"topk", {{"vectors", "dense"}}, {{"vectors", "compressed"}}}};
   for (const Later& later : options) {
-    const auto with = [&](const Json& option) {
-      Json config = {{"synchroniser", {{"name", later.method}, {"ratio", 0.01}}}};
-      config["synchroniser"].update(option);
-      return run_id(config);
+    const auto with = [&](const Json& option, bool is_wrapped) {
+      Json method = {{"name", later.method}, {"ratio", 0.01}};
+      method.update(option);
+      if (is_wrapped) method = {{"name", "accordion"}, {"inner", method}};
+      return run_id({{"synchroniser", method}});
     };
-    EXPECT_EQ(with(later.unchanged), with(Json::object())) << later.unchanged;
-    EXPECT_NE(with(later.changed), with(Json::object())) << later.changed;
+    for (const bool is_wrapped : {false, true}) {
+      EXPECT_EQ(with(later.unchanged, is_wrapped), with(Json::object(), is_wrapped)) << later.unchanged;
+      EXPECT_NE(with(later.changed, is_wrapped), with(Json::object(), is_wrapped)) << later.changed;
+    }
   }
 }
 

@@ -14,6 +14,7 @@
 #include "trainer/synchronisers/sparse/ok_topk_choice.hh"
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/vectors_option.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -22,6 +23,7 @@ struct OkTopkOptions {
   double ratio = 0.01;
   std::int64_t threshold_every = 32;
   std::int64_t boundaries_every = 64;
+  std::string vectors = "dense";
 
   void visit(auto& field) {
     field("ratio", ratio,
@@ -32,6 +34,7 @@ struct OkTopkOptions {
     field("boundaries_every", boundaries_every,
           Rule{.effect = "steps between new partitions of the entries among the workers that sum them",
                .at_least = 1});
+    field("vectors", vectors, vectors_rule());
   }
 };
 
@@ -65,7 +68,9 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
   double ratio() const override { return options_.ratio; }
   void set_ratio(double ratio) override { options_.ratio = ratio; }
 
-  bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+  bool leaves_dense(const ParameterInfo& parameter) const override {
+    return stays_dense(parameter, options_.vectors);
+  }
 
   void prepare(const std::vector<Bucket>& layout) override {
     sizes_.clear();

@@ -12,6 +12,7 @@
 #include "trainer/synchronisers/sparse/index_code.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/vectors_option.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -25,10 +26,7 @@ struct SbcOptions {
     field("ratio", ratio, Rule{.effect = "kept fraction of a tensor's entries", .above = 0, .at_most = 1});
     field("local_steps", local_steps,
           Rule{.effect = "steps of each worker's own optimiser between two exchanges", .at_least = 1});
-    field("vectors", vectors,
-          Rule{.effect = "biases and normalisation layers: dense, averaged uncompressed; compressed, like "
-                         "every other tensor",
-               .one_of = {"dense", "compressed"}});
+    field("vectors", vectors, vectors_rule());
   }
 };
 
@@ -67,7 +65,7 @@ class Sbc : public Synchroniser {
   std::optional<std::int64_t> local_steps() const override { return options_.local_steps; }
 
   bool leaves_dense(const ParameterInfo& parameter) const override {
-    return parameter.dimensions <= 1 && options_.vectors == "dense";
+    return stays_dense(parameter, options_.vectors);
   }
 
   void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }

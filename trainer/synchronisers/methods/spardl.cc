@@ -15,6 +15,7 @@
 #include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/vectors_option.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -24,6 +25,7 @@ using Entries = std::vector<SparseEntry>;
 struct SparDLOptions {
   double ratio = 0.01;
   std::int64_t teams = 1;
+  std::string vectors = "dense";
 
   void visit(auto& field) {
     field("ratio", ratio,
@@ -32,6 +34,7 @@ struct SparDLOptions {
           Rule{.effect = "teams of equally many workers: each sums up its entries, then the teams exchange "
                          "their sums, in fewer rounds than one large team; must divide the number of workers",
                .at_least = 1});
+    field("vectors", vectors, vectors_rule());
   }
 };
 
@@ -77,7 +80,9 @@ class SparDL : public Synchroniser, public AdjustableRatio {
 
   std::int64_t workers_multiple_of() const override { return options_.teams; }
 
-  bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+  bool leaves_dense(const ParameterInfo& parameter) const override {
+    return stays_dense(parameter, options_.vectors);
+  }
 
   void prepare(const std::vector<Bucket>& layout) override {
     offers_.assign(layout.size(), 0);

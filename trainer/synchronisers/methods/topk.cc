@@ -6,6 +6,7 @@
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
+#include "trainer/synchronisers/vectors_option.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -14,6 +15,7 @@ struct TopKOptions {
   double ratio = 0.01;
   std::string scope = "bucket";
   std::string indices = "u32";
+  std::string vectors = "dense";
 
   void visit(auto& field) {
     field("ratio", ratio,
@@ -32,6 +34,7 @@ struct TopKOptions {
                 "sparse_all_reduce, 2 bytes or a bit within blocks, and entries with the same index are summed "
                 "along the reduction tree (without a tree, u16)",
             .one_of = Sparsifier::index_options()});
+    field("vectors", vectors, vectors_rule());
   }
 };
 
@@ -49,6 +52,9 @@ class TopK : public Sparsifier, public AdjustableRatio {
   void set_ratio(double ratio) override { options_.ratio = ratio; }
 
   bool needs_one_bucket() const override { return options_.scope == "global"; }
+  bool leaves_dense(const ParameterInfo& parameter) const override {
+    return stays_dense(parameter, options_.vectors);
+  }
 
   void finish_step(bool applied) override { applied ? residual_.commit() : residual_.discard(); }
   void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }

@@ -39,17 +39,6 @@ TEST(Sbc, SendsTheMeanOfTheStrongerSign) {
   });
 }
 
-TEST(Sbc, CompressesVectorsOnlyIfAsked) {
-  const ParameterInfo bias{.name = "bias", .size = 8, .dimensions = 1};
-  const ParameterInfo matrix{.name = "weight", .size = 8, .dimensions = 2};
-  for (const std::string vectors : {"dense", "compressed"}) {
-    const auto method =
-        SynchroniserRegistry::instance().make({{"name", "sbc"}, {"vectors", vectors}}, {"test", ""}, {});
-    EXPECT_EQ(method->leaves_dense(bias), vectors == "dense");
-    EXPECT_FALSE(method->leaves_dense(matrix));
-  }
-}
-
 TEST(Sbc, TakesThePositiveSideOfATie) {
   const World world = make_world(4, false);
   run_in_process(1, [&](Collective& network) {
