@@ -60,6 +60,12 @@ records() {
   "$thinpipe" export "results/reference-runs/$folder/$1" --output "results/reference/$folder/records.jsonl"
 }
 
+# also_in NAME: the options to take runs of the same configuration from NAME's, if there are any.
+also_in() {
+  local others=results/reference-runs/$1/$1
+  if [ -d "$others" ]; then echo --reuse "$others"; fi
+}
+
 # records_by_netem NAME: the same, but the replays run on a kernel that has sch_netem.
 records_by_netem() {
   [ "$mode" = all ] || return 0
@@ -116,11 +122,13 @@ make_bandwidth-by-prune-ratio() {
   table docs/results/reproducing-pactrain.md claims_table $reference/bandwidth-by-prune-ratio
 }
 make_paper-table1() {
-  records paper-table1
+  # shellcheck disable=SC2046  # words
+  records paper-table1 paper-table1 $(also_in bandwidth-by-prune-ratio)
   file_table $reference/paper-table1/table1.md table1 $reference/paper-table1
 }
 make_paper-fig3-small() {
-  records paper-fig3-small
+  # shellcheck disable=SC2046  # words
+  records paper-fig3-small paper-fig3-small $(also_in bandwidth-by-prune-ratio)
   picture paper-fig3-small fig3 --target 0.7
   picture paper-fig3-small fig5 --target 0.7 --hold 3 --where 'model=narrow ResNet' --where 'bottleneck.rate=1 Gbit/s'
 }

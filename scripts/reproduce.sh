@@ -57,16 +57,20 @@ show() {
 }
 
 case $figure in
-  fig3 | fig6)
-    run "paper-$figure$size"
-    show "$figure" "paper-$figure$size"
+  fig3)
+    run "paper-fig3$size"
+    show fig3 "paper-fig3$size" ${size:+--target 0.7}
+    ;;
+  fig6)
+    run "paper-fig6$size"
+    show fig6 "paper-fig6$size"
     ;;
   # One model and one cap of the grid.
   fig5)
     model=ResNet152
     [ -z "$size" ] || model='narrow ResNet'
     run "paper-fig3$size" --only "$model, *1 Gbit/s*"
-    show fig5 "paper-fig3$size" --where "model=$model" --where 'bottleneck.rate=1 Gbit/s' \
+    show fig5 "paper-fig3$size" --where "model=$model" --where 'bottleneck.rate=1 Gbit/s' ${size:+--target 0.7} \
       --output "results/paper-fig3$size/fig5.png"
     ;;
   table1)
