@@ -63,8 +63,7 @@ bool is_reusable(const Run& run, const fs::path& others) {
   if (!found) return false;
   // The id does not tell, but the record's times to the targets depend on it.
   const Json record = Json::parse(read_file(record_path(run, others)));
-  const Json::json_pointer hold("/config/hold");
-  return record.value(hold, Json()) == Json({{"config", whole_config(run)}}).value(hold, Json());
+  return record.value(Json::json_pointer("/config/hold"), Json()) == whole_config(run).value("hold", Json());
 }
 
 }  // namespace

@@ -97,6 +97,13 @@ TEST(Resume, RunsOfAnotherExperimentAreReusedIfTheyAreTheSame) {
 
   const auto again = program.run(program.run_arguments(experiment, {"--reuse", from}));
   EXPECT_THAT(again.errors, AllOf(HasSubstr("two: completed earlier"), Not(HasSubstr("copied"))));
+
+  fs::remove_all(program.results() / "test");
+  Json held_differently = loopback;
+  held_differently["hold"] = 1;
+  const std::string third = program.experiment(held_differently, {{"seed", {1}}});
+  EXPECT_THAT(program.run(program.run_arguments(third, {"--reuse", from})).errors, Not(HasSubstr("copied")));
+  EXPECT_TRUE(fs::exists(program.results() / "test" / id / "run.json")) << "it has the same id";
 }
 
 TEST(Resume, ReuseNamesAFolderWithoutRuns) {
