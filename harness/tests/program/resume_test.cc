@@ -100,7 +100,7 @@ TEST(Resume, RunsOfAnotherExperimentAreReusedIfTheyAreTheSame) {
 
   fs::remove_all(program.results() / "test");
   Json held_differently = loopback;
-  held_differently["hold"] = 1;
+  held_differently["hold"] = 2;
   const std::string third = program.experiment(held_differently, {{"seed", {1}}});
   EXPECT_THAT(program.run(program.run_arguments(third, {"--reuse", from})).errors, Not(HasSubstr("copied")));
   EXPECT_TRUE(fs::exists(program.results() / "test" / id / "run.json")) << "it has the same id";
