@@ -21,7 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 bool is_run(const fs::path& folder) {
-  return fs::exists(folder / "run.json") || fs::exists(folder / run_lock_name);
+  return fs::exists(folder / record_name) || fs::exists(folder / run_lock_name);
 }
 
 std::vector<fs::path> folders_in(const fs::path& folder) {
@@ -80,7 +80,7 @@ void add_progress(const fs::path& file, RunState& run) {
 RunState state_of(const fs::path& experiment, const std::string& id, const TaskOfRun* task) {
   const fs::path folder = experiment / id;
   RunState run{.experiment = experiment.filename(), .id = id, .label = {}, .state = {}, .about = {}};
-  read_record(folder / "run.json", run);
+  read_record(folder / record_name, run);
   if (task != nullptr) set_task(*task, run);
   const bool is_with_slurm = run.state == "waiting" || run.state == "running";
   if (!is_with_slurm && LockFile::is_held(folder / run_lock_name)) {

@@ -173,7 +173,7 @@ void add_memory(record::Memory& memory, const record::Memory& earlier) {
 }  // namespace
 
 std::optional<InterruptedRun> find_interrupted(const fs::path& folder) {
-  auto record = readable_record(folder / "run.json");
+  auto record = readable_record(folder / record_name);
   if (!record || record->status != "interrupted" || !record->checkpoint) return std::nullopt;
   return InterruptedRun{*std::move(record)};
 }

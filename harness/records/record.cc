@@ -35,7 +35,7 @@ void append_lines(const fs::path& file, std::vector<RecordPlace>& places) {
 void append_records(const fs::path& folder, std::vector<RecordPlace>& places) {
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator(folder)) {
-    fs::path file = entry.path() / "run.json";
+    fs::path file = entry.path() / record_name;
     if (entry.is_directory() && fs::exists(file)) files.push_back(std::move(file));
   }
   std::ranges::sort(files);

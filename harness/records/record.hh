@@ -14,6 +14,9 @@
 
 namespace thinpipe {
 
+// The record of a run, in a folder of its own.
+inline constexpr auto record_name = "run.json";
+
 // The exported records in a results folder, instead of or beside the folders of runs.
 inline constexpr auto exported_records_name = "records.jsonl";
 

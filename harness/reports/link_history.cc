@@ -9,6 +9,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/records/record.hh"
 #include "harness/reports/json_lines.hh"
 
 namespace thinpipe {
@@ -124,7 +125,7 @@ Json link_history(const std::filesystem::path& run_folder) {
   const std::vector<Json> lines = read_json_lines(run_folder / "links.jsonl");
   if (lines.empty()) return nullptr;
   try {
-    return link_history(lines, parse_json_file((run_folder / "run.json").string()));
+    return link_history(lines, parse_json_file((run_folder / record_name).string()));
   } catch (const Json::exception& error) {
     throw InputError({run_folder.string(), ""},
                      fmt::format("links.jsonl or run.json cannot be read as a run's file: {}", error.what()));

@@ -14,9 +14,6 @@
 
 namespace thinpipe {
 
-// The record of a run, in the folder of its own.
-inline constexpr const char* record_name = "run.json";
-
 // The ended runs that are executed again.
 struct Repeat {
   bool all = false;

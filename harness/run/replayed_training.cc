@@ -36,7 +36,7 @@ std::vector<event::IterationTimes> steps_of(const SimulatedIteration& simulated,
 
 ReplayedTraining::ReplayedTraining(const std::filesystem::path& folder)
     : trace_path_(std::filesystem::absolute(folder / trace_file_name)) {
-  auto record = find_record(folder / "run.json");
+  auto record = find_record(folder / record_name);
   if (!record || record->status != "completed" || !std::filesystem::exists(trace_path_)) {
     throw Error(fmt::format("cannot replay without the convergence run in {}: it is not complete{}",
                             folder.string(),

@@ -78,7 +78,7 @@ class RunInProgress {
     if (written.checkpoint)
       log_->info("keeps the checkpoint after iteration {}", written.checkpoint->after_iteration);
     const LocalPaths local_paths(local_folders(context_.results, run_.folder));
-    write_atomically(folder_ / "run.json", record_text(local_paths.without(to_json(written))));
+    write_atomically(folder_ / record_name, record_text(local_paths.without(to_json(written))));
     return written;
   }
 
@@ -97,7 +97,7 @@ class RunInProgress {
     fs::create_directories(folder_);
     for (const auto& entry : fs::directory_iterator(folder_)) {
       const fs::path name = entry.path().filename();
-      const bool is_kept = name == "run.json" || name == run_lock_name ||
+      const bool is_kept = name == record_name || name == run_lock_name ||
                            (parts_.has_earlier() && name == interrupted_folder_name);
       if (!is_kept) fs::remove_all(entry.path());
     }
