@@ -47,13 +47,17 @@ class Noise:
         return max(self.time_to_target or 0.0, self.iteration_time)
 
     def note(self) -> str:
-        """Returns the line below a table."""
+        """Returns the line below a table that leaves out the digits below this noise."""
+        return f"{self.sentence()}; digits below it are left out."
+
+    def sentence(self) -> str:
+        """Returns the noise in words, without a full stop."""
         times = [f"{100 * self.iteration_time:.2g} % in iteration time"]
         if self.time_to_target is not None:
             times.insert(0, f"{100 * self.time_to_target:.2g} % in time to target")
         return (
             f"Noise: {self.repetitions} repetitions of {self.experiment}, {self.label}, on this machine had a standard "
-            f"deviation of {' and '.join(times)}; digits below it are left out."
+            f"deviation of {' and '.join(times)}"
         )
 
 

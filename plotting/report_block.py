@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of `thinpipe report` as a block of code in a page: what a terminal shows.
 
-With several seeds, it is the table over seeds; that of all runs would be too long.
+With several seeds, it is the table over seeds; that of all runs would be too long. The noise of the machine stands below.
 """
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ import sys
 from pathlib import Path
 from typing import Sequence
 
+from noise import UNMEASURED, noise_of
 from shared.destination import add_destination, markers_of, write_to_destination
-from shared.report import InputError, find_program
+from shared.load import load
+from shared.report import InputError, Question, find_program
 
 OVER_SEEDS = "over seeds"
 
@@ -39,7 +41,9 @@ def block(results: Path, thinpipe: Path | None) -> str:
     )
     if ended.returncode != 0:
         raise InputError(ended.stderr.strip().removeprefix("thinpipe: "))
-    return f"```\n{without_single_runs(ended.stdout).rstrip()}\n```\n"
+    noise = noise_of(load(results, Question(thinpipe=thinpipe)).runs)
+    note = f"{noise.sentence()}." if noise else UNMEASURED
+    return f"```\n{without_single_runs(ended.stdout).rstrip()}\n{note}\n```\n"
 
 
 def without_single_runs(report: str) -> str:

@@ -21,6 +21,12 @@ std::string format_bytes(double bytes) {
   return fmt::format("{:.{}f} {}", bytes, decimals, units[unit]);
 }
 
+std::string three_digits(double value, double size, int most_decimals) {
+  // A number that is rounded up to the next power of ten, such as 9.996, has one digit more before the point.
+  const double power = size == 0 ? 0 : std::floor(std::log10(std::abs(size) / 0.9995));
+  return fmt::format("{:.{}f}", value, std::clamp(2 - static_cast<int>(power), 0, most_decimals));
+}
+
 std::string format_duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
   if (whole < 100) return fmt::format("{} s", whole);

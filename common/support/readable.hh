@@ -9,6 +9,10 @@ namespace thinpipe {
 // "82.1 MB": three significant digits, decimal units.
 std::string format_bytes(double bytes);
 
+// "4.27", "44.0", "510", without an exponent. The digits are those that `size` needs; an interval's ends take their
+// mean's. Repetitions of a run differ by more than a fourth digit would show.
+std::string three_digits(double value, double size, int most_decimals = 3);
+
 // "95 s", "3 min 20 s", "2 h 5 min".
 std::string format_duration(double seconds);
 

@@ -17,36 +17,52 @@ namespace {
 const char* const none = "-";
 const char* const unknown_time = "unknown";
 
-// How a number is printed: its format, and a factor that it is first multiplied by. Bytes have no format
-// here; format_bytes prints them.
+// How a number is printed: times `factor`, with the digits that `size` needs, and before a unit.
 struct Style {
-  const char* format;
+  std::string (*digits)(double value, double size);
+  const char* unit = "";
   double factor = 1;
 };
-constexpr Style seconds{"{:.1f} s"};
-constexpr Style speed_up{"{:.2f}x"};
-constexpr Style accuracy{"{:.4f}"};
-constexpr Style bytes{nullptr};
-constexpr Style plain_ratio{"{:.3f}"};
-constexpr Style percent{"{:.0f} %", 100};
-constexpr Style milliseconds{"{:.1f}", 1000};
-constexpr Style milliseconds_with_unit{"{:.1f} ms", 1000};
-constexpr Style short_ratio{"{:.2f}"};
-constexpr Style whole{"{:.0f}"};
-constexpr Style relative_error{"{:.2g}"};
 
-// Returns the style for the ends of an interval, whose mean has the unit already.
-Style without_unit(const Style& style) {
-  if (style.format == seconds.format || style.format == milliseconds_with_unit.format)
-    return {.format = "{:.1f}", .factor = style.factor};
-  if (style.format == speed_up.format) return {.format = "{:.2f}", .factor = style.factor};
-  if (style.format == percent.format) return {.format = "{:.0f}", .factor = style.factor};
-  return style;
+std::string measured(double value, double size) {
+  return three_digits(value, size);
+}
+
+std::string measured_ratio(double value, double size) {
+  return three_digits(value, size, 2);
+}
+
+template <int decimals>
+std::string with_decimals(double value, double /*size*/) {
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+std::string as_bytes(double value, double /*size*/) {
+  return format_bytes(value);
+}
+
+std::string two_digits(double value, double /*size*/) {
+  return fmt::format("{:.2g}", value);
+}
+
+constexpr Style seconds{measured, " s"};
+constexpr Style milliseconds{measured, "", 1000};
+constexpr Style milliseconds_with_unit{measured, " ms", 1000};
+constexpr Style speed_up{measured_ratio, "x"};
+constexpr Style short_ratio{measured_ratio};
+constexpr Style plain_ratio{with_decimals<3>};
+constexpr Style percent{with_decimals<0>, " %", 100};
+constexpr Style accuracy{with_decimals<4>};
+constexpr Style whole{with_decimals<0>};
+constexpr Style bytes{as_bytes};
+constexpr Style relative_error{two_digits};
+
+std::string show_digits(double value, double size, const Style& style) {
+  return style.digits(style.factor * value, style.factor * size);
 }
 
 std::string show(double value, const Style& style) {
-  return style.format == nullptr ? format_bytes(value)
-                                 : fmt::format(fmt::runtime(style.format), style.factor * value);
+  return show_digits(value, value, style) + style.unit;
 }
 
 Cell number(const Json& value, const Style& style) {
@@ -191,9 +207,10 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   if (cell.value && entry.value(fmt::format("{}_is_lower_bound", judged), false))
     cell.text = fmt::format(">{}", cell.text);
   const Json& low = summary.at("ci95_low");
-  const bool has_format = column.style.format != nullptr;
-  if (low.is_number() && has_format && !(is_restricted && none_reached)) {
-    const auto end = [&](const Json& value) { return show(value.get<double>(), without_unit(column.style)); };
+  const bool has_interval = low.is_number() && column.style.digits != as_bytes;
+  if (has_interval && !(is_restricted && none_reached)) {
+    const auto mean = summary.at("mean").get<double>();
+    const auto end = [&](const Json& value) { return show_digits(value.get<double>(), mean, column.style); };
     cell.text += fmt::format(" [{}, {}]", end(low), end(summary.at("ci95_high")));
   }
   if (cell.value) cell.text += mark_of(entry.value(fmt::format("{}_fidelity", judged), Json(nullptr)));

@@ -6,6 +6,7 @@ import unittest
 from pathlib import Path
 
 import report_block
+from noise import UNMEASURED
 
 from .records import make_record, write
 
@@ -25,7 +26,7 @@ class ReportBlockTest(unittest.TestCase):
         self.assertEqual(lines[:4], ["before", "<!-- quickstart: begin -->", "", "```"])
         self.assertRegex(lines[4], "^method +target +time to target")
         self.assertEqual([line.split()[0] for line in lines[5:7]], ["dense", "fp16"])
-        self.assertEqual(lines[-4:], ["```", "", "<!-- quickstart: end -->", "after"])
+        self.assertEqual(lines[-5:], [UNMEASURED, "```", "", "<!-- quickstart: end -->", "after"])
 
     def test_several_seeds_have_one_line_each_method(self) -> None:
         records = [make_record(method, seed=seed) for method in ("dense", "fp16") for seed in (1, 2)]

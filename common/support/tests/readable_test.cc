@@ -14,6 +14,18 @@ TEST(FormatBytes, KeepsThreeDigits) {
   EXPECT_EQ(format_bytes(999.9e6), "1.00 GB");
 }
 
+TEST(ThreeDigits, AreTheDigitsOfTheSize) {
+  EXPECT_EQ(three_digits(4.266, 4.266), "4.27");
+  EXPECT_EQ(three_digits(9.996, 9.996), "10.0");
+  EXPECT_EQ(three_digits(509.9, 509.9), "510");
+  EXPECT_EQ(three_digits(1234.5, 1234.5), "1234");
+  EXPECT_EQ(three_digits(35.72, 104), "36") << "an end of the interval around 104";
+  EXPECT_EQ(three_digits(-0.25, -0.25), "-0.250");
+  EXPECT_EQ(three_digits(0.01134, 0.01134), "0.011") << "no more than three decimals";
+  EXPECT_EQ(three_digits(0.512, 0.512, 2), "0.51");
+  EXPECT_EQ(three_digits(0, 0), "0.00");
+}
+
 TEST(FormatDuration, HasTheTwoLargestUnits) {
   EXPECT_EQ(format_duration(-1), "0 s");
   EXPECT_EQ(format_duration(99.4), "99 s");

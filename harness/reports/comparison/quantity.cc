@@ -9,11 +9,11 @@ namespace thinpipe {
 namespace {
 
 std::string in_seconds(double value) {
-  return fmt::format("{:.1f} s", value);
+  return three_digits(value, value) + " s";
 }
 
 std::string in_milliseconds(double value) {
-  return fmt::format("{:.1f} ms", 1000 * value);
+  return three_digits(1000 * value, 1000 * value) + " ms";
 }
 
 std::string whole_number(double value) {

@@ -44,9 +44,9 @@ TEST(TextReport, ShowsOneLineARun) {
       "method  target  time to target  with set-up  vs dense  vs dense, with set-up  accuracy     wire  "
       "link use  iteration  compute  encode  exposed  fidelity\n"
       "dense      0.8          80.0 s      unknown     1.00x                unknown    0.7900  1.06 MB  "
-      "    75 %   125.0 ms     50.0    10.0     60.0  faithful\n"
+      "    75 %     125 ms     50.0    10.0     60.0  faithful\n"
       "topk       0.8          20.0 s      unknown     4.00x                unknown    0.7900  1.06 MB  "
-      "    75 %   125.0 ms     50.0    10.0     60.0  faithful\n");
+      "    75 %     125 ms     50.0    10.0     60.0  faithful\n");
 }
 
 TEST(TextReport, ColumnsWithoutAnyValueAreLeftOut) {
@@ -93,7 +93,7 @@ TEST(TextReport, ShowsMeansOverSeedsBelow) {
   ASSERT_EQ(lines.size(), 10);
   EXPECT_EQ(lines[5], "");
   EXPECT_THAT(lines[6], StartsWith("over seeds"));
-  EXPECT_THAT(lines[7], AllOf(StartsWith("dense"), HasSubstr("0 of 2"), HasSubstr("never in 100.0 s  ")));
+  EXPECT_THAT(lines[7], AllOf(StartsWith("dense"), HasSubstr("0 of 2"), HasSubstr("never in 100 s  ")));
   EXPECT_THAT(lines[8], AllOf(StartsWith("topk"), HasSubstr("2 of 2"), HasSubstr("22.5 s [20.0, 25.0]"),
                               HasSubstr(">4.50x [4.00, 5.00]"), HasSubstr("faithful")));
   EXPECT_EQ(lines[9], spread_note);
