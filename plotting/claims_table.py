@@ -23,6 +23,7 @@ BEGIN, END = "<!-- claims: begin -->", "<!-- claims: end -->"
 USUAL_RATIO = "0.5"
 FIG5_CAP = "1 Gbit/s"
 PRUNED_SHARE = "0.8"
+UNPRUNED_SHARE = "0"
 NONE_AT, MOST_NAMED = "none at", 2
 
 
@@ -134,7 +135,8 @@ def only(found: Found) -> str:
 
 
 def accuracy_lost(comparison: Comparison, runs: pd.DataFrame) -> str:
-    dense = mean_final_level(comparison.runs[comparison.runs["config.synchroniser.name"] == "dense"])
+    of_dense = comparison.runs[comparison.runs["config.synchroniser.name"] == "dense"]
+    dense = mean_final_level(at(of_dense, {RATIOS: UNPRUNED_SHARE}))
     pruned = mean_final_level(at(runs, {RATIOS: PRUNED_SHARE}))
     known = not (comparison.target.is_loss or pd.isna(dense) or pd.isna(pruned))
     return f"{100 * (dense - pruned):.1f}" if known else UNKNOWN

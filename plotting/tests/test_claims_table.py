@@ -48,6 +48,13 @@ class ClaimsTableTest(FigureTest):
         self.assertEqual(lost["pactrain"], f"{100 * (ends[0] - ends[1]):.1f}")
         self.assertEqual(lost["pactrain ternary"], "-")
 
+    def test_lost_accuracy_is_relative_to_the_model_that_is_not_pruned(self) -> None:
+        expected = self.table(*sweep())[-1]["pactrain"]
+        pruned = [swept("dense", cap, "0.5", curve=make_curve(0.1, 0.8)) for cap in CAPS_MBIT_PER_S]
+        for record in pruned:
+            record["labels"]["method"] = "dense, pruned"
+        self.assertEqual(self.table(*sweep(), *pruned)[-1]["pactrain"], expected)
+
     def test_lost_accuracy_is_of_completed_runs(self) -> None:
         records = sweep()
         expected = self.table(*records)[-1]["pactrain"]
