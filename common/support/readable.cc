@@ -17,8 +17,7 @@ std::string format_bytes(double bytes) {
     bytes /= 1000;
     ++unit;
   }
-  const int decimals = unit == 0 || bytes >= 99.95 ? 0 : bytes >= 9.995 ? 1 : 2;
-  return fmt::format("{:.{}f} {}", bytes, decimals, units[unit]);
+  return fmt::format("{} {}", three_digits(bytes, bytes, unit == 0 ? 0 : 2), units[unit]);
 }
 
 std::string three_digits(double value, double size, int most_decimals) {

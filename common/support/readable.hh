@@ -9,8 +9,8 @@ namespace thinpipe {
 // "82.1 MB": three significant digits, decimal units.
 std::string format_bytes(double bytes);
 
-// "4.27", "44.0", "510", without an exponent. The digits are those that `size` needs; an interval's ends take their
-// mean's. Repetitions of a run differ by more than a fourth digit would show.
+// "4.27", "44.0", "510"; of numbers from 1000 on, all digits before the point. Where the digits end is decided by
+// `size`: the ends of an interval take their mean's. Repetitions of a run differ in the fourth digit.
 std::string three_digits(double value, double size, int most_decimals = 3);
 
 // "95 s", "3 min 20 s", "2 h 5 min".

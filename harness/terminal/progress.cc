@@ -39,7 +39,7 @@ std::string outcome_of(const record::TargetResult& result) {
   const record::HeldTarget held = result.held.value_or(record::HeldTarget());
   if (!held.reached) return target + " reached but not held";
   if (!held.train_time_s) return fmt::format("{} after {} iterations", target, held.iteration.value_or(0));
-  return fmt::format("{} after {:.1f} s", target, *held.train_time_s);
+  return fmt::format("{} after {} s", target, three_digits(*held.train_time_s, *held.train_time_s));
 }
 
 }  // namespace
@@ -187,8 +187,10 @@ std::string summary_line(const Record& record) {
   for (const record::TargetResult& result : record.targets) {
     out += ", " + outcome_of(result);
   }
-  if (record.iteration_time_s)
-    out += fmt::format(", {:.1f} ms/iteration", 1000 * record.iteration_time_s->mean);
+  if (record.iteration_time_s) {
+    const double mean_ms = 1000 * record.iteration_time_s->mean;
+    out += fmt::format(", {} ms/iteration", three_digits(mean_ms, mean_ms));
+  }
   if (record.fidelity) out += ", " + record.fidelity->verdict;
   return out;
 }
