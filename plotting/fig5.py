@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from shared.comparison import Comparison, Panel
 from shared.dots import dots_of, draw_dots, scale, verdict_marks
 from shared.figure import add_origin, legend_label, marks_of, new_figure, run_figure, time_unit
+from shared.number_text import three_digits
 from shared.rate_trace import add_traces
 from shared.report import InputError
 from time_to_accuracy import draw_panel, levels_to_draw, scale_time, wants_logarithm
@@ -60,7 +61,7 @@ def draw_speeds(axes: Axes, panel: Panel, comparison: Comparison) -> None:
             continue
         draw_dots(axes, row, speed, comparison.styles[method], width=0.4)
         axes.annotate(
-            f"{speed.spread.mean:.3g}{marks_of(runs)}",
+            f"{three_digits(speed.spread.mean)}{marks_of(runs)}",
             (speed.ends[1], row),
             xytext=(5, 0),
             textcoords="offset points",

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from shared.comparison import Comparison, Panel
+from shared.curves import draw_curves
 from shared.figure import (
     add_origin,
     first_in_rows,
@@ -57,18 +58,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.Data
     axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
         name = ": ".join(filter(None, [name_of(method, runs, comparison), state_of(runs)]))
-        style = comparison.styles[method]
-        for index, run in enumerate(runs.to_dict("records")):
-            curve = with_bytes(curves[curves.run_id == run["run_id"]], run)
-            axes.plot(
-                curve.sent_bytes / MEGABYTE,
-                curve.level,
-                **(style.line() if index == 0 else {**style.line(), "marker": ""}),
-                markevery=(0.04 * place % 0.2, 0.2),
-                linewidth=None if len(runs) == 1 else 0.7,
-                label=f"_{name}" if index else name,
-                zorder=3,
-            )
+        draw_curves(axes, runs, with_bytes(curves, runs), "sent_mb", comparison.styles[method], name, place)
     axes.set_title(panel.title)
     axes.set_xlabel("Sent per worker (MB)")
     axes.yaxis.set_major_formatter(
@@ -77,10 +67,11 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.Data
     legend_below(axes, ncols=2 if len(comparison.panels) == 1 else 1)
 
 
-def with_bytes(curve: pd.DataFrame, run: dict[str, object]) -> pd.DataFrame:
-    """Returns the points after the first iteration, with the column "sent_bytes". A logarithmic axis cannot show 0."""
-    bytes_per_iteration = run["traffic.sent_bytes_per_worker"] / max(run["iterations"], 1)
-    return curve.assign(sent_bytes=curve.iteration * bytes_per_iteration)[lambda points: points.sent_bytes > 0]
+def with_bytes(curves: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
+    """Returns the runs' points after the first iteration, with the column "sent_mb". A logarithmic axis cannot show 0."""
+    mb_per_iteration = runs["traffic.sent_bytes_per_worker"] / runs.iterations.clip(lower=1) / MEGABYTE
+    points = curves.merge(runs[["run_id"]].assign(mb_per_iteration=mb_per_iteration), on="run_id")
+    return points.assign(sent_mb=points.iteration * points.mb_per_iteration)[lambda sent: sent.sent_mb > 0]
 
 
 if __name__ == "__main__":

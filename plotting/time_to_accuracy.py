@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter, PercentFormatter
 
 from shared.comparison import Comparison, Panel
+from shared.curves import draw_curves
 from shared.dots import annotate
 from shared.figure import (
     TimeUnit,
@@ -136,30 +137,19 @@ def draw_method(
     label: str,
     place: int,
 ) -> None:
-    """Draws one line per seed. A run without points gets an empty line, for its legend entry."""
-    for index, run in enumerate(runs.assign(verdict=runs["fidelity.verdict"]).itertuples()):
-        curve = curves[curves.run_id == run.run_id]
-        first = index == 0
-        looks = style.line() if first else {**style.line(), "marker": ""}
-        if run.status != "completed":
-            looks["linestyle"] = ":"
-        axes.plot(
-            curve.train_time_s / unit.seconds,
-            curve.level,
-            **looks,
-            markevery=(0.04 * place % 0.2, 0.2),
-            linewidth=None if len(runs) == 1 else 0.7,
-            label=label if first else f"_{label}",
-            zorder=3,
-        )
+    """Draws the runs' curves, and a star where a run reaches the target."""
+    timed = curves.assign(time=curves.train_time_s / unit.seconds)
+    draw_curves(axes, runs, timed, "time", style, label, place)
+    for run in runs.assign(verdict=runs["fidelity.verdict"]).itertuples():
         if run.reached:
+            curve = curves[curves.run_id == run.run_id]
             level = np.interp(run.target_time_s, curve.train_time_s, curve.level)
             axes.plot(
                 [run.target_time_s / unit.seconds],
                 [level],
                 marker="*",
                 linestyle="",
-                markersize=8 if len(runs) == 1 else 6,
+                markersize=8 if len(runs) == 1 else 5,
                 color=style.colour,
                 markeredgecolor="white",
                 markeredgewidth=0.5,

@@ -28,6 +28,7 @@ from shared.figure import (
 )
 from shared.load import Results
 from shared.look import PAGE_WIDTH_IN
+from shared.number_text import three_digits
 from shared.report import InputError, Spread
 from speedup import Speedup, speedup_over
 
@@ -158,9 +159,9 @@ def words_for(runs: pd.DataFrame, comparison: Comparison, time: str, former: str
 def times_sooner(speedup: Speedup, than: str = "") -> str:
     """Returns a speed-up in words. A lower bound of a speed-up below 1 is an upper bound of a slow-down."""
     if speedup.mean >= 1:
-        words = f"{'≥ ' if speedup.at_least else ''}{speedup.mean:.3g}× faster{than}"
+        words = f"{'≥ ' if speedup.at_least else ''}{three_digits(speedup.mean)}× faster{than}"
     else:
-        words = f"{'at most ' if speedup.at_least else ''}{1 / speedup.mean:.3g}× slower{than}"
+        words = f"{'at most ' if speedup.at_least else ''}{three_digits(1 / speedup.mean)}× slower{than}"
     return words + (f" ({speedup.missing})" if speedup.missing else "") + speedup.mark
 
 

@@ -18,6 +18,7 @@ from shared.comparison import Comparison, Panel, compare, panels_of
 from shared.figure_file import OUTPUT_HELP, command_of, output_path, save
 from shared.load import Results, load
 from shared.look import COLUMN_WIDTH_IN, PAGE_WIDTH_IN, Look, Wishes, add_look_options, style_context
+from shared.number_text import three_digits
 from shared.report import VERDICT_MARKS, InputError, Question
 from shared.selection import add_selection
 from shared.small_print import caption, incomplete_runs
@@ -182,8 +183,7 @@ class TimeUnit:
     seconds: float
 
     def text(self, time_s: float) -> str:
-        value = time_s / self.seconds
-        return f"{value:.3g} {self.symbol}" if value < 1000 else f"{value:.0f} {self.symbol}"
+        return f"{three_digits(time_s / self.seconds)} {self.symbol}"
 
 
 def time_unit(runs: pd.DataFrame) -> TimeUnit:

@@ -30,7 +30,7 @@ def caption(comparison: Comparison, of_seeds: str = "") -> str:
     """
     more = [*network_of(comparison.runs), *machine_of(comparison.runs)]
     if has_spread(comparison):
-        dots = f"small dots and thin curves are runs, large dots means; lines and {comparison.results.spread_note}"
+        dots = f"small dots and thin curves are runs, large dots and thick curves means; lines and {comparison.results.spread_note}"
         more.append(of_seeds or dots)
     held = listed(whole(comparison.runs["hold"]))
     return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])

@@ -60,7 +60,7 @@ class HeatMapTest(FigureTest):
         # At 100 Mbit/s dense takes 0.9 s per iteration, and the evaluation at iteration 200 is the first at the target.
         self.assertEqual(
             [text.get_text() for text in axes.get_xticklabels()],
-            ["100 Mbit/s\n180 s", "500 Mbit/s\n52 s", "1 Gbit/s\n36 s"],
+            ["100 Mbit/s\n180 s", "500 Mbit/s\n52.0 s", "1 Gbit/s\n36.0 s"],
         )
         scale = figure.axes[-1].yaxis.label
         self.assertEqual(scale.get_text(), "Speed-up over dense\nin time to 84 % accuracy")

@@ -97,7 +97,7 @@ class Fig5Test(FigureTest):
     def test_curves_and_speeds_of_the_same_runs(self) -> None:
         figure = fig5.draw(self.compared(make_record("dense"), make_record("fp16")))
         curves, speeds = figure.axes
-        self.assertEqual(legend_texts(figure), ["dense: 160 s", "fp16: 86 s"])
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "fp16: 86.0 s"])
         self.assertEqual(drawn(speeds, "mean"), [[1.25], [round(1 / 0.43, 6)]])
         self.assertEqual([text.get_text() for text in speeds.get_yticklabels()], ["dense", "fp16"])
         self.assertEqual(curves.get_ylabel(), "Test accuracy")

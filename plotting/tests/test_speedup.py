@@ -46,11 +46,11 @@ class SpeedupTest(FigureTest):
 
     def test_times_are_lower_bounds_if_a_seed_missed_the_target(self) -> None:
         figure = speedup.draw(self.compared(make_record("dense"), *with_a_miss("fp16", 0.2)))
-        self.assertEqual(figure.axes[0].get_yticklabels()[1].get_text(), "fp16\n≥ 68 s, ≥ 340 iterations")
+        self.assertEqual(figure.axes[0].get_yticklabels()[1].get_text(), "fp16\n≥ 68.0 s, ≥ 340 iterations")
         self.assertIn("4.00× (1 of 2)", self.words(figure))
         runs = self.compared(*with_a_miss("pactrain", 0.2))
         words = speedup.words_for(runs.runs[runs.runs.method == "pactrain"], TimeUnit("s", 1.0), runs)
-        self.assertEqual(words, "≥ 68 s, not reached in 1 of 2")
+        self.assertEqual(words, "≥ 68.0 s, not reached in 1 of 2")
 
     def test_methods_that_all_miss_the_target_have_words_alone(self) -> None:
         short = make_curve(0.8, 0.80)

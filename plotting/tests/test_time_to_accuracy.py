@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+import numpy as np
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
@@ -27,8 +28,8 @@ class TimeToAccuracyTest(FigureTest):
             legend_texts(figure),
             [
                 "dense: 160 s",
-                "fp16: 86 s",
-                "pactrain: 84 s",
+                "fp16: 86.0 s",
+                "pactrain: 84.0 s",
                 "pactrain ternary: 29.4 s",
                 "topk 0.01: not reached",
                 "topk 0.1: 172 s",
@@ -43,6 +44,17 @@ class TimeToAccuracyTest(FigureTest):
         self.assertEqual(
             dense.get_ydata().tolist(), [point["test_accuracy"] for point in records[0]["curve"][1:]]
         )
+
+    def test_several_runs_are_thin_and_their_mean_is_the_methods_curve(self) -> None:
+        records = [make_record("dense", seed=seed, curve=make_curve(speed, 0.868)) for seed, speed in ((1, 0.4), (2, 0.6))]
+        records[1]["curve"].pop()  # the mean has the iterations of both
+        figure = time_to_accuracy.draw(self.compared(*records))
+        *_, first, second, mean = (line for line in figure.axes[0].get_lines() if line.get_marker() != "*")
+        self.assertEqual([line.get_label() for line in (first, second, mean)], ["_dense: 100 s", "_dense: 100 s", "dense: 100 s"])
+        self.assertLess(first.get_linewidth(), mean.get_linewidth())
+        self.assertEqual(len(mean.get_xdata()), len(second.get_xdata()))
+        np.testing.assert_allclose(mean.get_xdata(), [(one + other) / 2 for one, other in zip(first.get_xdata(), second.get_xdata())])
+        np.testing.assert_allclose(mean.get_ydata(), second.get_ydata())
 
     def test_labels_are_shown_as_they_are_written(self) -> None:
         for label in ("_hidden", "$5 and $6"):
@@ -73,7 +85,7 @@ class TimeToAccuracyTest(FigureTest):
     def test_long_runs_are_in_hours_throughout(self) -> None:
         slow = make_record("dense", curve=make_curve(90.0, 0.868))
         figure = time_to_accuracy.draw(self.compared(slow, make_record("fp16")))
-        self.assertEqual(legend_texts(figure), ["dense: 5 h", "fp16: 0.0239 h"])
+        self.assertEqual(legend_texts(figure), ["dense: 5.00 h", "fp16: 0.0239 h"])
         self.assertEqual(figure.axes[0].get_xlabel(), "Train time (h)")
 
     def test_the_time_is_a_lower_bound_if_a_seed_missed_the_target(self) -> None:
@@ -171,7 +183,7 @@ class TimeToAccuracyTest(FigureTest):
             "kernel 6.1.0",
         ):
             self.assertIn(words, small_print(figure))
-        self.assertEqual(legend_texts(figure)[1], "fp16†: 86 s")
+        self.assertEqual(legend_texts(figure)[1], "fp16†: 86.0 s")
 
     def test_small_print_says_that_links_changed(self) -> None:
         def note_on(*events: dict[str, object]) -> str:
@@ -200,20 +212,20 @@ class TimeToAccuracyTest(FigureTest):
         hook = {"name": "/mine.py:sketch", "rank": 2}
         mine["config"]["trainer"] = {"program": "pytorch-ddp", "hook": hook, "method": "sketch"}
         figure = time_to_accuracy.draw(self.compared(dense, mine))
-        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86 s"])
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86.0 s"])
         self.assertNotIn("also differ", small_print(figure))
 
     def test_a_script_is_drawn_by_its_method_s_name(self) -> None:
         records = [make_scripted_record("sketch", "fp16"), make_scripted_record("dense")]
         figure = time_to_accuracy.draw(self.compared(*records))
-        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86 s"])
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86.0 s"])
         self.assertIn("script python3 train.py", small_print(figure))
         for word in ("unknown", "also differ"):
             self.assertNotIn(word, small_print(figure))
 
     def test_a_script_beside_thinpipe_s_own_method_is_told_by_its_trainer(self) -> None:
         figure = time_to_accuracy.draw(self.compared(make_record("dense"), make_scripted_record("sketch", "fp16")))
-        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86 s"])
+        self.assertEqual(legend_texts(figure), ["dense: 160 s", "sketch: 86.0 s"])
         self.assertRegex(small_print(figure), "data fashion_mnist · model small_cnn · script python3 train.py")
         self.assertRegex(small_print(figure), "methods also differ in trainer$")
 

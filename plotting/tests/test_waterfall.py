@@ -20,7 +20,7 @@ class WaterfallTest(FigureTest):
         self.assertEqual([label.get_text() for label in figure.axes[0].get_yticklabels()], list(names))
         self.assertEqual(
             self.words(figure),
-            ["160 s", "86 s, 1.86× faster", "29.4 s, 2.93× faster; 5.44× faster than the first"],
+            ["160 s", "86.0 s, 1.86× faster", "29.4 s, 2.93× faster; 5.44× faster than the first"],
         )
 
     def test_runs_are_dots_and_means_have_intervals(self) -> None:
@@ -41,12 +41,12 @@ class WaterfallTest(FigureTest):
         self.assertEqual(drawn(axes, "interval"), [[160.0, 160.0], [40.0, 96.0]])
         self.assertEqual(drawn(axes, "mean"), [[160.0], [68.0]])
         self.assertEqual(drawn(axes, "step"), [[160.0, 68.0]])
-        self.assertEqual(self.words(figure), ["160 s", "≥", "≥ 68 s, 4× faster (1 of 2), not reached in 1 of 2"])
+        self.assertEqual(self.words(figure), ["160 s", "≥", "≥ 68.0 s, 4.00× faster (1 of 2), not reached in 1 of 2"])
 
     def test_a_step_from_a_bound_is_one(self) -> None:
         records = [make_record("fp16", seed=seed) for seed in (1, 2)]
         figure = waterfall.draw(self.compared(*with_a_miss("dense", 0.8), *records))
-        self.assertEqual(self.words(figure)[-1], f"86 s, ≥ {(160 / 86 + 384 / 86) / 2:.3g}× faster")
+        self.assertEqual(self.words(figure)[-1], f"86.0 s, ≥ {(160 / 86 + 384 / 86) / 2:.3g}× faster")
 
     def test_a_step_to_a_slower_method_has_an_upper_bound(self) -> None:
         records = [make_record("dense", seed=seed) for seed in (1, 2)]
