@@ -12,7 +12,7 @@ from prose.expression import evaluate
 from prose.mark import Mark, marks, unmarked
 from prose.source import Sources
 from shared.destination import write_whole
-from shared.report import InputError
+from shared.report import InputError, find_program
 
 ROOT = Path(__file__).resolve().parents[1]
 REFERENCE = ROOT / "results" / "reference"
@@ -105,6 +105,8 @@ def judge(texts: dict[Path, str], options: argparse.Namespace) -> bool:
     """Prints the numbers that are not right, and writes them if asked to. Returns whether there are any."""
     found = {page: marks(name_of(page), text) for page, text in texts.items()}
     every = [mark for page in found.values() for mark in page]
+    if any(not mark.source.endswith(".json") for mark in every):
+        find_program(options.thinpipe)  # refuses once, not for each number
     right = right_texts(every, Sources(options.reference, options.thinpipe, every))
     stale = [mark for mark in every if right[mark] != mark.number.text]
     for mark in stale:

@@ -138,12 +138,13 @@ def check_all_reached(row: Row, name: str) -> None:
     """The mean of only those runs that reached the target flatters a method that often misses it."""
     restricted = f"restricted_{name}"
     reached, completed = row.judged.get("reached"), row.judged.get("completed")
-    if restricted not in row.judged or reached is None or completed is None or reached in (0, completed):
+    if reached is None or completed is None or reached in (0, completed):
         return
-    raise InputError(
-        f"{name}: only {reached} of {completed} runs of {row.judged['label']} reached the target; {restricted} counts the "
-        "others with their whole run, and is a lower bound"
-    )
+    only = f"{name}: only {reached} of {completed} runs of {row.judged['label']} reached the target"
+    if restricted in row.judged:
+        raise InputError(f"{only}; {restricted} counts the others with their whole run, and is a lower bound")
+    if name.startswith(OVER):
+        raise InputError(f"{only}, and the others have no {name}; select rows of which all did")
 
 
 def number(

@@ -107,6 +107,12 @@ class ExpressionTest(Folder):
         )
         self.assertEqual(self.run_program(text), (0, ""))
 
+    def test_a_missing_program_is_one_problem_not_one_per_number(self) -> None:
+        text = "Takes <!-- = caps: iteration_time_s[\"seed=1\"] -->1 s or <!-- = caps: iteration_time_s[\"seed=2\"] -->1 s."
+        code, said = self.run_program(text, "--thinpipe", "/nowhere")
+        self.assertEqual((code, len(said.splitlines())), (2, 1), said)
+        self.assertIn("/nowhere, named with --thinpipe", said)
+
     def test_the_target_may_be_another_one_than_the_runs_own(self) -> None:
         text = "After <!-- = caps{}: iterations_to_target[\"dense\", \"bottleneck.rate=1 Gbit/s\"] -->999."
         own, easier = (self.run_program(text.format(end))[1] for end in ("", " target=0.7 hold=1"))
@@ -120,6 +126,8 @@ class ExpressionTest(Folder):
             with self.subTest(name), self.assertRaisesRegex(InputError, f"only 1 of 2 runs.*restricted_{name}"):
                 self.value(f'{name}["dense"]')
             self.assertGreater(self.value(f"restricted_{name}"), self.value(f'{name}["seed=1"]'))
+        with self.assertRaisesRegex(InputError, "only 1 of 2 runs.*select rows of which all did"):
+            self.value('speed_up_over_dense["dense"]')
 
     def test_errors_name_the_nearest_valid_names(self) -> None:
         for text, message in (
