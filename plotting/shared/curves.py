@@ -32,7 +32,10 @@ def draw_curves(
 
 
 def mean_curve(runs: pd.DataFrame, curves: pd.DataFrame, over: str) -> pd.DataFrame:
-    """Returns the mean of `over` and of the level at each iteration that all completed runs have evaluated."""
+    """Returns the mean of `over` and of the level at each iteration that all completed runs have evaluated.
+
+    Where a run's level is not finite, so is the mean's.
+    """
     completed = runs.run_id[runs.status == "completed"]
-    at_iteration = curves[curves.run_id.isin(completed)].groupby("iteration")
-    return at_iteration[[over, "level"]].mean()[at_iteration.size() == len(completed)]
+    at_iteration = curves[curves.run_id.isin(completed)].groupby("iteration")[[over, "level"]]
+    return at_iteration.agg(lambda values: values.mean(skipna=False))[at_iteration.size() == len(completed)]

@@ -48,13 +48,16 @@ class TimeToAccuracyTest(FigureTest):
     def test_several_runs_are_thin_and_their_mean_is_the_methods_curve(self) -> None:
         records = [make_record("dense", seed=seed, curve=make_curve(speed, 0.868)) for seed, speed in ((1, 0.4), (2, 0.6))]
         records[1]["curve"].pop()  # the mean has the iterations of both
+        records[0]["curve"][2]["test_accuracy"] = None  # and a gap where one has
         figure = time_to_accuracy.draw(self.compared(*records))
         *_, first, second, mean = (line for line in figure.axes[0].get_lines() if line.get_marker() != "*")
         self.assertEqual([line.get_label() for line in (first, second, mean)], ["_dense: 100 s", "_dense: 100 s", "dense: 100 s"])
         self.assertLess(first.get_linewidth(), mean.get_linewidth())
         self.assertEqual(len(mean.get_xdata()), len(second.get_xdata()))
         np.testing.assert_allclose(mean.get_xdata(), [(one + other) / 2 for one, other in zip(first.get_xdata(), second.get_xdata())])
-        np.testing.assert_allclose(mean.get_ydata(), second.get_ydata())
+        gaps = np.isnan(first.get_ydata()[: len(mean.get_ydata())])
+        self.assertEqual(np.count_nonzero(gaps), 1)
+        np.testing.assert_allclose(mean.get_ydata(), np.where(gaps, np.nan, second.get_ydata()))
 
     def test_labels_are_shown_as_they_are_written(self) -> None:
         for label in ("_hidden", "$5 and $6"):
