@@ -26,6 +26,11 @@ std::string three_digits(double value, double size, int most_decimals) {
   return fmt::format("{:.{}f}", value, std::clamp(2 - static_cast<int>(power), 0, most_decimals));
 }
 
+std::string format_time(double seconds) {
+  if (seconds >= 10) return three_digits(seconds, seconds) + " s";
+  return three_digits(1000 * seconds, 1000 * seconds) + " ms";
+}
+
 std::string format_duration(double seconds) {
   const auto whole = static_cast<std::int64_t>(std::llround(std::max(0.0, seconds)));
   if (whole < 100) return fmt::format("{} s", whole);

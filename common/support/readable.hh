@@ -13,6 +13,9 @@ std::string format_bytes(double bytes);
 // `size`: the ends of an interval take their mean's. Repetitions of a run differ in the fourth digit.
 std::string three_digits(double value, double size, int most_decimals = 3);
 
+// "0.012 ms", "81.4 ms", "12.3 s": three digits, in seconds from 10 s on.
+std::string format_time(double seconds);
+
 // "95 s", "3 min 20 s", "2 h 5 min".
 std::string format_duration(double seconds);
 

@@ -14,10 +14,6 @@
 namespace thinpipe {
 namespace {
 
-std::string time_text(double seconds) {
-  return seconds < 10 ? fmt::format("{:.1f} ms", 1000 * seconds) : fmt::format("{:.1f} s", seconds);
-}
-
 bool lacks_codec(const Json& method) {
   return method.at("encode_s").is_null();
 }
@@ -25,7 +21,7 @@ bool lacks_codec(const Json& method) {
 std::string codec_cell(const Json& method, bool included) {
   if (!included) return "left out";
   if (lacks_codec(method)) return "unknown";
-  return time_text(method.at("encode_s").get<double>() + method.at("decode_s").get<double>());
+  return format_time(method.at("encode_s").get<double>() + method.at("decode_s").get<double>());
 }
 
 // The caps at which a method pays off; "(?)" if it looks faster than it is.
@@ -42,7 +38,7 @@ std::vector<std::string> row_of(const Json& method, bool included) {
   return {method.at("method").get<std::string>(),
           format_bytes(method.at("payload_bytes_per_iteration").get<double>()),
           codec_cell(method, included),
-          (is_bound ? "> " : "") + time_text(method.at("iteration_time_s").get<double>()),
+          (is_bound ? "> " : "") + format_time(method.at("iteration_time_s").get<double>()),
           speed_up("speed_up_over_dense"),
           speed_up("speed_up_over_fp16"),
           caps_cell(method, "caps_over_dense", is_bound),
@@ -57,7 +53,7 @@ std::string head(const Json& advice) {
       advice.at("parameters").get<double>(), advice.at("workers").get<std::int64_t>(),
       advice.at("topology").get<std::string>(),
       fmt::join(advice.at("caps").get<std::vector<std::string>>(), ", "),
-      time_text(advice.at("compute_time_s").get<double>()),
+      format_time(advice.at("compute_time_s").get<double>()),
       advice.at("compute_is_measured").get<bool>() ? "measured here, one worker alone" : "given");
 }
 

@@ -36,7 +36,7 @@ std::optional<std::pair<std::size_t, std::size_t>> longest_run(const std::vector
   return longest;
 }
 
-std::string three_digits(double rate_bit_per_s) {
+std::string rate_text(double rate_bit_per_s) {
   const double unit = std::pow(10, std::floor(std::log10(rate_bit_per_s)) - 2);
   return format_quantity(Quantity::rate, std::round(rate_bit_per_s / unit) * unit);
 }
@@ -60,9 +60,9 @@ std::optional<CapRange> find_pay_off(const std::vector<double>& rates_bit_per_s,
 std::string describe(const std::optional<CapRange>& range) {
   if (!range) return "never";
   const auto& [from, to] = *range;
-  if (from && to) return fmt::format("{} to {}", three_digits(*from), three_digits(*to));
-  if (from) return fmt::format("above {}", three_digits(*from));
-  return to ? fmt::format("below {}", three_digits(*to)) : "always";
+  if (from && to) return fmt::format("{} to {}", rate_text(*from), rate_text(*to));
+  if (from) return fmt::format("above {}", rate_text(*from));
+  return to ? fmt::format("below {}", rate_text(*to)) : "always";
 }
 
 std::vector<double> geometric_rates(double lowest, double highest, int per_decade) {

@@ -91,10 +91,6 @@ std::string format_missing(const Json& rows) {
   return out;
 }
 
-std::string milliseconds(double seconds) {
-  return fmt::format("{:.1f} ms", 1000 * seconds);
-}
-
 std::string verdict(const Json& row) {
   if (!row.at("missing").empty()) return "missing, see below";
   const Json& prediction = row.at("prediction");
@@ -137,8 +133,8 @@ std::string format_plan(const Json& rows) {
                      fmt::format("{}", row.at("workers").get<std::int64_t>()),
                      cell(planned("iterations"), whole_number), cell(planned("gradient_bytes"), format_bytes),
                      sends_as_planned ? cell(row.at("sent_bytes_per_iteration"), format_bytes) : "-",
-                     cell(prediction.at("exchange_time_per_iteration_s"), milliseconds),
-                     cell(prediction.at("iteration_time_s"), milliseconds),
+                     cell(prediction.at("exchange_time_per_iteration_s"), format_time),
+                     cell(prediction.at("iteration_time_s"), format_time),
                      cell(prediction.at("train_time_s"), format_duration),
                      cell(prediction.at("memory_bytes"), format_bytes), verdict(row)});
   }

@@ -73,8 +73,8 @@ void Progress::on_event(const event::Pretrained& /*pretrained*/) {
 }
 
 void Progress::on_event(const event::ReplayedIteration& iteration) {
-  stage_ = fmt::format("replaying, {} iterations so far, {:.0f} ms/iteration", iteration.iteration,
-                       1000 * iteration.times.iteration_time_s);
+  stage_ = fmt::format("replaying, {} iterations so far, {}/iteration", iteration.iteration,
+                       format_time(iteration.times.iteration_time_s));
 }
 
 void Progress::on_event(const event::Evaluation& evaluation) {
@@ -148,7 +148,7 @@ std::string Progress::status() const {
                         ? fmt::format("epoch {}, iteration {}/{}", epoch_, iteration_, planned_iterations_)
                         : fmt::format("iteration {}", iteration_);
   if (!accuracies_.empty()) out += fmt::format(", accuracy {:.3f}", accuracies_.back());
-  out += fmt::format(", {:.0f} ms/iteration", 1000 * iteration_time_s_);
+  out += fmt::format(", {}/iteration", format_time(iteration_time_s_));
   if (link_use_ >= 0) out += fmt::format(", link {:.0f} %", 100 * link_use_);
   if (!is_planned) return out;
   const std::chrono::duration<double> elapsed = Clock::now() - trained_since_;
@@ -187,10 +187,8 @@ std::string summary_line(const Record& record) {
   for (const record::TargetResult& result : record.targets) {
     out += ", " + outcome_of(result);
   }
-  if (record.iteration_time_s) {
-    const double mean_ms = 1000 * record.iteration_time_s->mean;
-    out += fmt::format(", {} ms/iteration", three_digits(mean_ms, mean_ms));
-  }
+  if (record.iteration_time_s)
+    out += fmt::format(", {}/iteration", format_time(record.iteration_time_s->mean));
   if (record.fidelity) out += ", " + record.fidelity->verdict;
   return out;
 }

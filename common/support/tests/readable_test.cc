@@ -26,6 +26,13 @@ TEST(ThreeDigits, AreTheDigitsOfTheSize) {
   EXPECT_EQ(three_digits(0, 0), "0.00");
 }
 
+TEST(FormatTime, KeepsThreeDigits) {
+  EXPECT_EQ(format_time(1.23e-5), "0.012 ms");
+  EXPECT_EQ(format_time(0.08136), "81.4 ms");
+  EXPECT_EQ(format_time(9.876), "9876 ms");
+  EXPECT_EQ(format_time(12.345), "12.3 s");
+}
+
 TEST(FormatDuration, HasTheTwoLargestUnits) {
   EXPECT_EQ(format_duration(-1), "0 s");
   EXPECT_EQ(format_duration(99.4), "99 s");
