@@ -6,8 +6,6 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 cmake --preset release -DTHINPIPE_BENCHMARKS=ON --log-level=WARNING
 cmake --build --preset release --target synchroniser_benchmarks
-commit=$(git describe --always --dirty --abbrev=10)
-cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
 build/release/synchroniser_benchmarks --benchmark_out=results/reference/encode-decode.json --benchmark_out_format=json \
-  --benchmark_context="commit=$commit" --benchmark_context="cpu=$cpu"
+  --benchmark_context="commit=$(git describe --always --dirty --abbrev=10)"
 /usr/bin/python3 plotting/speed_table.py results/reference/encode-decode.json --update docs/results/methods.md

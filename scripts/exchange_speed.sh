@@ -28,9 +28,6 @@ update() {
   local name=$1
   shift
   build/release/exchange_benchmark "$@" | tee "$table"
-  printf '\nexchange_benchmark · cpu %s (%s cores) · commit %s · run on %s\n' \
-    "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
-    "$(git describe --always --dirty --abbrev=10)" "$(date -u +%F)" >> "$table"
   sed -i -e "/<!-- $name: begin -->/,/<!-- $name: end -->/{//!d}" -e "/<!-- $name: begin -->/r $table" docs/results/performance.md
 }
 

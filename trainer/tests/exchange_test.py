@@ -7,6 +7,7 @@ Usage: exchange_test.py PATH/exchange_benchmark WAY   (exit status 77: skipped, 
 """
 
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -55,6 +56,7 @@ def test_missing_library(benchmark: str) -> None:
     assert table[2][-1] == "not installed", result.stdout
     assert table[-1][:2] == ["pytorch2", 'not installed: give --current-pytorch "$(scripts/current_pytorch.sh)"'], table
     assert table[-2][0] == "island", result.stdout  # the others are measured
+    assert re.search(r"^exchange_benchmark · cpu .+ \(\d+ cores\) · commit \w+", result.stdout, re.M), result.stdout
 
 
 def test_unused_network(benchmark: str) -> None:

@@ -16,6 +16,7 @@
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
+#include "common/protocol/machine_names.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
@@ -169,6 +170,7 @@ const std::vector<Measured>& measured() {
 }
 
 const bool registered = [] {
+  benchmark::AddCustomContext("cpu", cpu_name().value_or("unknown cpu"));
   for (const Measured& each : measured()) {
     benchmark::RegisterBenchmark(fmt::format("synchronise/{}", each.name).c_str(),
                                  [&each](benchmark::State& state) { synchronise(state, each); })

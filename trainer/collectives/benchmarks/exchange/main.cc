@@ -15,6 +15,7 @@
 
 #include "common/support/json_object.hh"
 #include "harness/machine/cpu_usage.hh"
+#include "harness/records/provenance.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
 #include "netem/topology/frame.hh"
@@ -129,6 +130,16 @@ class Table {
   std::map<std::string, Library> libraries_;      // by way
 };
 
+// Prints the line that also stands under tables of records.
+void print_origin() {
+  const Json origin = describe_program_and_machine();
+  const auto& cpu = origin.at("cpu");
+  fmt::print("\nexchange_benchmark · cpu {} ({} cores) · commit {}{} · run on {}\n",
+             cpu.is_string() ? cpu.get<std::string>() : "unknown", origin.at("cores").get<int>(),
+             origin.at("git_commit").get<std::string>().substr(0, 10),
+             origin.at("dirty").get<bool>() ? " + uncommitted changes" : "", utc_now().substr(0, 10));
+}
+
 void print_table(const Options& options) {
   fmt::print("| workers | cap (Mbit/s) | vector (MB) | lower bound (s) | {} |\n",
              fmt::join(options.ways, " | "));
@@ -159,6 +170,7 @@ void print_table(const Options& options) {
       options.repetitions, std::filesystem::path(options.topology).stem().string(),
       read_machine_time().stolen_s - stolen_before_s);
   table.print_libraries();
+  print_origin();
 }
 
 int run(int argc, char** argv) {
