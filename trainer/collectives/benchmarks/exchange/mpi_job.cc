@@ -85,8 +85,9 @@ std::string run_mpi_job(const netem::Network& network, const std::string& way,
   std::vector<std::string> names;
   std::vector<std::string> entries;
   for (const netem::Host& host : network.hosts()) {
-    in_hosts.emplace_back(ChildProcess::Options{.arguments = {"/bin/sleep", "infinity"},
-                                                .before_exec = [&] { enter_host(network, host); }});
+    in_hosts.emplace_back(ChildProcess::Options{.arguments = {"/bin/sleep", "infinity"}, .before_exec = [&] {
+                                                  enter_host(network.host_list(), host);
+                                                }});
     names.push_back(host.name);
     entries.push_back(fmt::format("{}={}", host.name, in_hosts.back().pid()));
   }
@@ -101,7 +102,7 @@ std::string run_mpi_job(const netem::Network& network, const std::string& way,
        .standard_output = output.write_end.get(),
        .standard_error = messages.get(),
        .environment = {{host_processes_variable, fmt::format("{}", fmt::join(entries, " "))}},
-       .before_exec = [&] { enter_host(network, network.hosts().front()); }});
+       .before_exec = [&] { enter_host(network.host_list(), network.hosts().front()); }});
   output.write_end.reset();
   std::string printed = read_to_end(output.read_end, "read the output of " + way);
   const ExitStatus status = launcher.wait();
