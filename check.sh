@@ -45,8 +45,8 @@ cmake --preset check --log-level=WARNING
 cmake --build --preset check
 
 step "whole programs and their tests: optimised build"
-cmake --preset release -DTHINPIPE_TESTS=system --log-level=WARNING
-cmake --build --preset release
+cmake --preset release -DTHINPIPE_TESTS=system -DTHINPIPE_BENCHMARKS=ON --log-level=WARNING
+cmake --build --preset release --target all benchmarks
 
 # Short backtraces of allocations, and a smaller quarantine of freed memory: tests take a seventh less CPU time.
 export ASAN_OPTIONS=${ASAN_OPTIONS:-malloc_context_size=8:quarantine_size_mb=64}
@@ -64,7 +64,6 @@ if $full; then
   cmake --build --preset dev
 
   step "benchmarks: each for a moment, to check that it runs"
-  cmake --build --preset release --target benchmarks
   for benchmark in {netem,simulator}_benchmark {trainer,dataset,collective,synchroniser}_benchmarks; do
     "build/release/$benchmark" --benchmark_min_time=0.001 --benchmark_filter='-/(25000000|67108864)/'  # not the large ones
   done
