@@ -44,6 +44,8 @@ def main() -> None:
     dist.barrier()
     report = {"seconds": seconds, "busy_s": busy_s() - busy_before_s, "library": f"PyTorch {torch.__version__} (Gloo)"}
     print(json.dumps(report), flush=True)
+    # Without this, the end of the interpreter may find threads of PyTorch 2's Gloo that still run, and abort.
+    dist.destroy_process_group()
 
 
 if __name__ == "__main__":
