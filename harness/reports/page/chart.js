@@ -87,14 +87,15 @@ const pointElement = (marker, size, x, y) =>
 class CurveChart {
   // `onRead(reading)` receives the contents of the read-out, {x, left, hits: [{curve, x, y}]}, or null to hide it.
   constructor(svg, onRead) {
-    Object.assign(this, {svg, onRead, curves: [], reading: null});
+    Object.assign(this, {svg, onRead, readable: [], reading: null});
     svg.addEventListener("pointermove", (event) => this.readAt(this.placeOf(event)));
     svg.addEventListener("pointerleave", () => this.read(null));
     svg.addEventListener("blur", () => this.read(null));
     svg.addEventListener("keydown", (event) => this.step(event));
   }
 
-  // curves: [{name, style, marker, points: [{x, y or null, reached}]}]
+  // curves: [{name, style, marker, faint, points: [{x, y or null, reached}]}]; faint ones have no markers, and the
+  //     read-out leaves them out
   // x: {label, format, logarithmic}; y: {label, format, to}, where `to` is the highest level to show
   // lines: [{value, text}], drawn across the picture
   draw({curves, x, y, lines}) {
@@ -102,7 +103,7 @@ class CurveChart {
     const height = Math.round(Math.min(460, Math.max(300, 0.45 * width)));
     const box = {left: 58, right: width - 14, top: 10, bottom: height - 46};
     this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-    this.curves = curves;
+    this.readable = curves.filter((curve) => !curve.faint);
     const all = curves.flatMap((curve) => curve.points).filter((point) => point.y !== null);
     const levels = all.map((point) => Math.min(point.y, y.to ?? Infinity));
     // A logarithmic axis must not include zero, even without points.
@@ -118,7 +119,7 @@ class CurveChart {
     const room = {x: box.left - 6, y: box.top, width: box.right - box.left + 12, height: box.bottom - box.top};
     clip.append(svgElement("rect", room));
     this.svg.replaceChildren(clip, markerDefinitions(), ...this.drawAxes(x, y), ...this.drawLines(lines));
-    for (const curve of this.curves) this.svg.append(this.drawCurve(curve));
+    for (const curve of curves) this.svg.append(this.drawCurve(curve));
     this.cursor = svgElement("g", {class: "cursor"});
     this.svg.append(this.cursor);
     this.read(null);
@@ -159,7 +160,7 @@ class CurveChart {
   }
 
   drawCurve(curve) {
-    const group = svgElement("g", {class: "curve", style: curve.style, "clip-path": "url(#inside)"});
+    const group = svgElement("g", {class: curve.faint ? "curve faint" : "curve", style: curve.style, "clip-path": "url(#inside)"});
     let path = "";
     let pen = "M";
     for (const {x, y, reached} of curve.points) {
@@ -170,8 +171,8 @@ class CurveChart {
       const [cx, cy] = [this.x.place(x).toFixed(1), this.y.place(y).toFixed(1)];
       path += `${pen}${cx} ${cy}`;
       pen = "L";
-      group.append(pointElement(curve.marker, curve.points.length > 80 ? "small" : "medium", cx, cy));
-      if (reached) group.append(svgElement("circle", {class: "reached", cx, cy, r: 6}));
+      if (!curve.faint) group.append(pointElement(curve.marker, curve.points.length > 80 ? "small" : "medium", cx, cy));
+      if (reached) group.append(svgElement("circle", {class: "reached", cx, cy, r: curve.faint ? 4 : 6}));
     }
     group.prepend(svgElement("title", {}, curve.name), svgElement("path", {d: path}));
     return group;
@@ -182,10 +183,10 @@ class CurveChart {
     return ((clientX - left) * this.svg.viewBox.baseVal.width) / width;
   }
 
-  // Reads each curve's evaluation that is nearest to a position in the drawing.
+  // Reads each readable curve's evaluation that is nearest to a position in the drawing.
   readAt(place) {
     const hits = [];
-    for (const curve of this.curves) {
+    for (const curve of this.readable) {
       let nearest = null;
       for (const {x, y} of curve.points) {
         if (y === null) continue;
@@ -219,7 +220,7 @@ class CurveChart {
     if (event.key === "Escape") this.read(null);
     if (forward === undefined) return;
     event.preventDefault();
-    const xs = this.curves.flatMap((curve) => curve.points.map((point) => point.x)).sort((a, b) => a - b);
+    const xs = this.readable.flatMap((curve) => curve.points.map((point) => point.x)).sort((a, b) => a - b);
     const here = this.reading?.x ?? (forward ? -Infinity : Infinity);
     const next = forward ? xs.find((x) => x > here) : xs.findLast((x) => x < here);
     if (next !== undefined) this.readAt(this.x.place(next));

@@ -65,17 +65,27 @@ const chart = new CurveChart(byId("chart"), showReading);
 
 function curveOf(series, run, x, y) {
   const incomplete = run.status === "completed" ? "" : "; --dash: 1 4";
-  const thin = series.runs.length > 1 ? "; --width: 1.2" : "";
   const marked = run.reached && run.target.metric === view.y ? run.iterations_to_target : null;
   const points = (run.curve ?? []).map((point) => (
-    {x: x.of(run, point), y: y.of(point), reached: point.iteration === marked}));
+    {iteration: point.iteration, x: x.of(run, point), y: y.of(point), reached: point.iteration === marked}));
   // A logarithmic axis has no place for the evaluation before the first iteration, which is at 0.
   return {
     name: run.name,
-    style: series.style + incomplete + thin,
+    style: series.style + incomplete,
     marker: series.marker,
+    faint: false,
     points: points.filter((point) => point.x !== null && (!view.log || point.x > 0)),
   };
+}
+
+// Returns the curves of a series: its run or, of several completed runs, their mean and faint curves of all runs.
+function curvesOf(series, x, y) {
+  const own = series.runs.map((run) => curveOf(series, run, x, y));
+  const completed = own.filter((curve, i) => series.runs[i].status === "completed");
+  if (completed.length < 2) return own;
+  const name = `${series.name}, mean of ${completed.length} seeds`;
+  const mean = {name, style: series.style, marker: series.marker, faint: false, points: meanPoints(completed)};
+  return [...own.map((curve) => ({...curve, faint: true})), mean];
 }
 
 // A loss has no upper bound: a diverging curve leaves the picture at the top instead of flattening the others.
@@ -93,7 +103,7 @@ function drawCurves() {
   }
   const shown = shownSeries();
   getCurves(shown.flatMap((series) => series.runs), drawCurves);
-  const drawn = shown.flatMap((series) => series.runs.map((run) => curveOf(series, run, x, y)));
+  const drawn = shown.flatMap((series) => curvesOf(series, x, y)).sort((a, b) => b.faint - a.faint);  // means on top
   const targets = [...new Set(runs.filter((run) => run.target?.metric === view.y).map((run) => run.target.value))];
   chart.draw({
     curves: drawn,
@@ -113,6 +123,7 @@ function notes(x, drawn) {
   }
   const marked = drawn.some((curve) => curve.points.some((point) => point.reached));
   if (marked) out.push("A ring marks the first evaluation that reached the target.");
+  if (drawn.some((curve) => curve.faint)) out.push("Faint: the runs of each seed; strong: their mean where all have one.");
   if (x.evenly) out.push("Bytes: the run’s total, in equal parts per iteration.");
   if (view.log) out.push("A logarithmic axis leaves out the evaluation before the first iteration.");
   if (runs.some((run) => run.status !== "completed")) out.push("Dotted: the run did not complete.");

@@ -140,6 +140,22 @@ function makeSeries() {
 
 const allSeries = makeSeries();
 
+const meanOf = (values) => values.reduce((a, b) => a + b) / values.length;
+
+// Returns the mean point at each iteration that all curves have: a gap if one of them has a gap there.
+function meanPoints(curves) {
+  const atIterations = new Map();
+  for (const point of curves.flatMap((curve) => curve.points)) {
+    if (!atIterations.has(point.iteration)) atIterations.set(point.iteration, []);
+    atIterations.get(point.iteration).push(point);
+  }
+  return [...atIterations.values()].filter((points) => points.length === curves.length).map((points) => ({
+    x: meanOf(points.map((point) => point.x)),
+    y: points.some((point) => point.y === null) ? null : meanOf(points.map((point) => point.y)),
+    reached: false,
+  }));
+}
+
 const seconds = (value) => (inHours ? `${short(Number((value / 3600).toFixed(2)))} h` : `${value.toFixed(1)} s`);
 
 // Returns the legend's text for a series: when it reached the target, or why it did not.
@@ -147,7 +163,7 @@ function outcome({runs: own}) {
   const reached = own.filter((run) => run.reached);
   const times = reached.map((run) => run.time_to_accuracy_s ?? run.iterations_to_target);
   const show = reached.some((run) => run.time_to_accuracy_s === null) ? (n) => `${short(n)} iterations` : seconds;
-  const mean = times.length ? show(times.reduce((a, b) => a + b) / times.length) : "";
+  const mean = times.length ? show(meanOf(times)) : "";
   if (own.length === 1) {
     const [run] = own;
     if (run.status !== "completed") return run.status;

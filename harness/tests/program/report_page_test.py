@@ -146,7 +146,8 @@ class ReportPageTest(unittest.TestCase):
         return write_records(self.folder / "results", list(records))
 
     def curves(self, dom: Element) -> list[str]:
-        return [curve.one("title").text for curve in dom.all("g", class_="curve")]
+        """Returns the names of the curves that stand out."""
+        return [curve.one("title").text for curve in dom.all("g", class_="curve") if curve not in dom.all("g", class_="faint")]
 
     def legend(self, dom: Element) -> list[Element]:
         return [button for button in dom.one("ul", id="legend").all("button") if not button.hidden]
@@ -273,14 +274,43 @@ class ReportPageTest(unittest.TestCase):
                     records.append(record)
         page = self.page(self.records(*records))
         dom = self.open(page)
-        self.assertEqual(len(self.curves(dom)), 12)
+        self.assertEqual(len(dom.all("g", class_="faint")), 12)
+        self.assertEqual(len(self.curves(dom)), 4)
         self.assertEqual(len(self.legend(dom)), 4)
         self.assertEqual(self.legend(dom)[0].one("small").text, f"3 seeds, mean {time_to_target(reference_record('dense'))}")
         self.assertEqual(len(dom.one("table", id="over-seeds").one("tbody").all("tr")), 4)
         self.assertEqual(len(dom.one("span", id="filters").all("select")), 2)
         dom = self.open(page, "#only.bottleneck.rate=1+Gbit/s")
-        self.assertEqual(len(self.curves(dom)), 6)
+        self.assertEqual(len(dom.all("g", class_="faint")), 6)
+        self.assertEqual(self.curves(dom), [f"{method}, 1 Gbit/s, mean of 3 seeds" for method in ("dense", "fp16")])
         self.assertEqual(len(self.legend(dom)), 2)
+
+    def test_runs_of_several_seeds_are_faint_behind_their_mean(self) -> None:
+        records = []
+        for seed, level in ((1, 0.1), (2, 0.2), (3, 0.6), (4, 0.9)):
+            record = reference_record("dense")
+            record["config"]["seed"] = seed
+            record["labels"] = {"seed": f"seed {seed}"}
+            record["label"] = f"seed {seed}"
+            for point in record["curve"]:
+                point.update(test_accuracy=level, train_time_s=(1 + seed) * point["iteration"])
+            records.append(record)
+        records[1]["curve"][5]["test_accuracy"] = None  # a gap of the mean as well
+        del records[2]["curve"][8:]  # the mean ends where the first run does
+        records[3].update(status="interrupted")  # not in the mean
+        dom = self.open(self.page(self.records(*records), then="""
+            for (const key of ["ArrowRight", "ArrowRight"]) byId("chart").dispatchEvent(new KeyboardEvent("keydown", {key}));
+        """), "#log=0&x=train_time")
+        self.assertEqual(len(dom.all("g", class_="faint")), 4)
+        (mean,) = (curve for curve in dom.all("g", class_="curve") if "mean of 3 seeds" in curve.one("title").text)
+        path = mean.one("path").attributes["d"]
+        self.assertEqual((path.count("M"), path.count("L")), (2, 5), path)
+        self.assertEqual(len(mean.all("use")), 7)
+        for faint in dom.all("g", class_="faint"):
+            self.assertEqual(faint.all("use"), [])
+        second = records[0]["curve"][1]["iteration"]
+        (reading,) = dom.one("div", id="readout").one("tbody").all("tr")
+        self.assertEqual([cell.text for cell in reading.all("td")], ["0.3", str(3 * second)])
 
     def test_a_method_keeps_its_colour_in_every_experiment(self) -> None:
         records = [reference_record(method) for method in ("dense", "fp16", "dense", "fp16")]

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the scripts of the report page draw: runs and curves as JSON, in the order in which page/series.js and
+// page/curves.js unpack it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/reports/report.hh"
+
+namespace thinpipe {
+
+// Returns {"runs": one list per run, "shared": the values that their indices refer to, "measured": the names of
+// the curves' fields that have values}.
+Json page_data(const Report& report);
+
+// A browser loads the curves of so many runs together.
+inline constexpr std::size_t runs_per_piece = 50;
+
+// Returns JSON texts, each with the curves of runs_per_piece runs: per run one list per field.
+std::vector<std::string> curve_pieces(const std::vector<Digest>& digests);
+
+}  // namespace thinpipe
