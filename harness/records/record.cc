@@ -90,28 +90,28 @@ std::optional<Record> parse_other_text(const std::string& text, const std::strin
   return parse_record(record, name);
 }
 
-// The run's id if the record was taken, otherwise the reason why it is left out.
+// What a record is of if it was taken, otherwise the reason why it is left out.
 struct Taken {
-  std::optional<std::string> run_id;
-  std::string reason;
+  std::optional<std::string> run_id = {};
+  std::string experiment = {};
+  std::string reason = {};
 };
 
 Taken read_and_take(const RecordPlace& place, const std::function<void(Record record)>& take) {
   try {
     std::optional<Record> record = find_record(place);
     if (!record) {
-      return {
-          {},
-          fmt::format("it is not a complete record; {}",
-                      place.line == 0 ? "remove its folder, or repeat the run" : "export the records again")};
+      return {.reason = fmt::format(
+                  "it is not a complete record; {}",
+                  place.line == 0 ? "remove its folder, or repeat the run" : "export the records again")};
     }
-    std::string run_id = record->run_id;
+    Taken taken{.run_id = record->run_id, .experiment = record->experiment};
     take(*std::move(record));
-    return {std::move(run_id), ""};
+    return taken;
   } catch (const InputError& error) {
-    return {{}, fmt::format("{} {}", error.place().pointer, error.message())};
+    return {.reason = fmt::format("{} {}", error.place().pointer, error.message())};
   } catch (const std::exception& error) {
-    return {{}, error.what()};
+    return {.reason = error.what()};
   }
 }
 
@@ -208,6 +208,14 @@ std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
       warn(fmt::format("{} is left out: {} is another record of the same run, {}", places[i].name(),
                        places[*other].name(), *taken[i].run_id));
       continue;
+    }
+    const auto repeated = std::ranges::find_if(
+        others, [&](std::size_t one) { return taken[one].experiment == taken[i].experiment; });
+    if (repeated != others.end()) {
+      warn(
+          fmt::format("{} and {} are different records of the same run, {}; both count, as if they had "
+                      "different seeds",
+                      places[*repeated].name(), places[i].name(), *taken[i].run_id));
     }
     others.push_back(i);
     counted.push_back(i);

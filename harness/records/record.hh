@@ -58,7 +58,7 @@ std::vector<RecordPlace> find_records(const std::filesystem::path& results);
 // indices of those that count, in order. Leaves out, with a warning, those that find_record does not return,
 // and those for which `take` throws. Of two records of a run in one
 // experiment's folder the first counts, and of two that a sweep removes or replaces meanwhile. Equal records count
-// once, without a warning.
+// once, without a warning. Two of one experiment in different folders both count, with a warning.
 std::vector<std::size_t> read_records(const std::vector<RecordPlace>& places,
                                       const std::function<void(std::size_t index, Record record)>& take,
                                       const Warn& warn);

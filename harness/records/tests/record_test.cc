@@ -312,10 +312,24 @@ TEST(ReadRecords, OneThatASweepRemovesMeanwhileHidesNoOther) {
   }
 }
 
-TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
+TEST(ReadRecords, ARunOfOneExperimentInTwoFoldersCountsTwiceWithAWarning) {
   const TemporaryFolder folder;
   write(folder.path() / "a" / "records.jsonl", record_line(record_of('1', "a")));
   write(folder.path() / "b" / "1" / "run.json", record_of('1', "b").dump());
+  const Counted got = count(folder.path());
+  EXPECT_EQ(got.names.size(), 2);
+  EXPECT_THAT(got.warnings,
+              testing::ElementsAre(testing::AllOf(
+                  HasSubstr("a/records.jsonl:1 and "),
+                  HasSubstr("b/1/run.json are different records of the same run, 0000000000000001; both"))));
+}
+
+TEST(ReadRecords, ARunOfTwoExperimentsCountsInEach) {
+  const TemporaryFolder folder;
+  write(folder.path() / "a" / "records.jsonl", record_line(record_of('1', "a")));
+  Json other = record_of('1', "b");
+  other["experiment"] = "another";
+  write(folder.path() / "b" / "1" / "run.json", other.dump());
   const Counted got = count(folder.path());
   EXPECT_EQ(got.names.size(), 2);
   EXPECT_THAT(got.warnings, testing::IsEmpty());
