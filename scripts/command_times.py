@@ -19,7 +19,6 @@ import argparse
 import datetime
 import json
 import os
-import platform
 import re
 import shutil
 import subprocess
@@ -33,6 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "tests"))
 from check_docs import STAND_INS, commands  # noqa: E402
 from json_blocks import blocks  # noqa: E402
+
+from cpu_name import machine  # noqa: E402
 
 TIMES = ROOT / "results" / "reference" / "command-times.json"
 TABLE = ROOT / "docs" / "reference" / "command-times.md"
@@ -108,12 +109,6 @@ def write_times(times: dict[tuple[str, str], dict]) -> None:
     known = {key_of(page, command) for page in pages() for command in commands_of(page)}
     entries = [times[key] for key in sorted(times) if key in known]
     TIMES.write_text(json.dumps({"commands": entries}, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-
-
-def machine() -> str:
-    info = Path("/proc/cpuinfo").read_text(encoding="utf-8")
-    cpu = re.search(r"^model name\s*: (.*)$", info, re.MULTILINE)
-    return f"{cpu[1] if cpu else platform.machine()}, {os.cpu_count()} cores"
 
 
 def commit() -> str:

@@ -65,8 +65,8 @@ for loop in "${loops[@]}"; do
   median=$(printf '%s\n' "${times[@]}" | sort -n | sed -n "$(((runs + 1) / 2))p")
   printf "| \`%s\` | \`%s\` | %.1f s |\n" "$file" "$program" "$((median / 100))e-1" | tee -a "$table"
 done
-printf '\nscripts/loop_times.sh · median of %s · cpu %s (%s cores) · commit %s · run on %s\n' "$runs" \
-  "$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)" "$(nproc)" \
+printf '\nscripts/loop_times.sh · median of %s · cpu %s · commit %s · run on %s\n' "$runs" \
+  "$(/usr/bin/python3 -B scripts/cpu_name.py)" \
   "$(git describe --always --dirty --abbrev=10)" "$(date -u +%F)" | tee -a "$table"
 if $update; then
   sed -i -e '/<!-- loop times: begin -->/,/<!-- loop times: end -->/{//!d}' \
