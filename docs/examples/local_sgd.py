@@ -36,3 +36,4 @@ for step in range(1, options.steps + 1):
         dist.all_gather(losses, loss.detach())
         if rank == 0:
             print(f"step {step} mean loss {sum(losses).item() / workers:.3f}")
+dist.destroy_process_group()

@@ -270,6 +270,8 @@ class Worker:
         if self.rank == 0:
             self.summarise()
         dist.barrier()
+        # Without this, the end of the interpreter may find threads of PyTorch 2's Gloo that still run, and abort.
+        dist.destroy_process_group()
 
     def epoch(self) -> float:
         return self.iteration / self.training.iterations_per_epoch
