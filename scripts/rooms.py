@@ -36,7 +36,7 @@ class Part:
 
 PARTS = {
     "common": Part(rooms=("support", "protocol"), uses=()),
-    "netem": Part(rooms=("topology", "kernel", ".", "fidelity", "cross_traffic"), uses=("common",)),
+    "netem": Part(rooms=("topology", "kernel", "preload", ".", "fidelity", "cross_traffic"), uses=("common",)),
     "harness": Part(
         rooms=(
             *("experiment", "simulation", "plan", "schema", "records", "executors", "machine", "reports", "advice"),

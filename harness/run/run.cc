@@ -28,6 +28,7 @@
 #include "harness/run/run_parts.hh"
 #include "harness/run/script_progress.hh"
 #include "harness/run/script_warnings.hh"
+#include "netem/preload/preloaded.hh"
 #include "netem/running_network.hh"
 
 namespace thinpipe {
@@ -274,17 +275,19 @@ class RunInProgress {
     return host(rank).network_namespace ? netem::host_interface : "lo";
   }
 
-  WorkerCommand worker(std::int64_t rank) const {
+  WorkerCommand program(std::int64_t rank) const {
     if (run_.is_replay())
       return inputs_.replaying(rank, host(rank), record_.replayed()->trace_path(), profile_path_);
-    WorkerCommand out =
-        script_ ? script_worker(run_, rank, host(rank), meeting_, network_interface(rank), folder_)
-                : inputs_.training(rank, host(rank));
-    if (cluster_) {
-      out.launcher = cluster_->launcher(rank);
-      auto& environment = out.script ? out.script->environment : out.environment;
-      environment.insert(environment.end(), rendezvous_.environment.begin(), rendezvous_.environment.end());
-    }
+    if (script_) return script_worker(run_, rank, host(rank), meeting_, network_interface(rank), folder_);
+    return inputs_.training(rank, host(rank));
+  }
+
+  WorkerCommand worker(std::int64_t rank) const {
+    WorkerCommand out = program(rank);
+    if (cluster_) out.launcher = cluster_->launcher(rank);
+    const auto more = cluster_ ? rendezvous_.environment : netem::polling_environment();
+    auto& environment = out.script ? out.script->environment : out.environment;
+    environment.insert(environment.end(), more.begin(), more.end());
     return out;
   }
 

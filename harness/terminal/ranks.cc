@@ -20,6 +20,7 @@
 #include "common/support/standard_streams.hh"
 #include "harness/terminal/host_command.hh"
 #include "harness/terminal/line_relay.hh"
+#include "netem/preload/preloaded.hh"
 
 namespace thinpipe {
 namespace {
@@ -87,6 +88,7 @@ class Ranks {
                                 .standard_error = outputs[1].write_end.get(),
                                 .environment = place_variables(network_.host_list(), host.name)};
     std::ranges::move(options_.environment(number), std::back_inserter(child.environment));
+    std::ranges::move(netem::polling_environment(), std::back_inserter(child.environment));
     child.before_exec = [&] {
       leave_terminal();
       if (options_.lowest_priority) {

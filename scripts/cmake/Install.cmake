@@ -7,6 +7,9 @@ endif()
 set(data share/thinpipe)
 
 install(TARGETS thinpipe thinpipe-trainer RUNTIME DESTINATION bin)
+if(TARGET thinpipe-polling)
+  install(TARGETS thinpipe-polling LIBRARY DESTINATION lib/thinpipe)
+endif()
 # For a LibTorch in a folder of its own, such as PyTorch's wheel.
 set_property(TARGET thinpipe-trainer PROPERTY INSTALL_RPATH_USE_LINK_PATH ON)
 

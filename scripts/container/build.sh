@@ -10,5 +10,5 @@ cmake --preset release -DTHINPIPE_TESTS=OFF -DTHINPIPE_BENCHMARKS=OFF --log-leve
 cmake --build --preset release
 mv build/release build/all
 mkdir build/release
-mv build/all/{thinpipe,thinpipe-trainer,experiment.schema.json,python,data} build/release
+mv build/all/{thinpipe,thinpipe-trainer,thinpipe-polling.so,experiment.schema.json,python,data} build/release
 rm -r build/all

@@ -18,7 +18,7 @@ MB = 1  # the smallest vectors whose traffic is printed
 
 # A worker that reports times without a network.
 PRETENDER = """#!/bin/sh
-echo '{"seconds": [1], "busy_s": 1, "library": "pretender"}'
+echo '{"began_s": [1], "ended_s": [2], "busy_s": 1, "library": "pretender"}'
 """
 
 

@@ -83,6 +83,14 @@ TEST_F(ExecCommand, KeepsTheUsersThreadsAndSharesTheUsersGpus) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
+TEST_F(ExecCommand, PreloadsWhatWorkersOfOneMachineNeedBeforeTheUsersLibraries) {
+  ::setenv("LD_PRELOAD", "libm.so.6", 1);
+  const auto ended = script("grep -q thinpipe-polling.so /proc/self/maps && echo ${LD_PRELOAD##*/}");
+  ::unsetenv("LD_PRELOAD");
+  EXPECT_THAT(lines_of(ended.output),
+              UnorderedElementsAre("w0: thinpipe-polling.so:libm.so.6", "w1: thinpipe-polling.so:libm.so.6"));
+}
+
 TEST_F(ExecCommand, KeepsStandardOutputAndErrorApart) {
   const auto ended = script("echo out; echo err >&2");
   EXPECT_THAT(lines_of(ended.output), UnorderedElementsAre("w0: out", "w1: out"));

@@ -24,7 +24,9 @@ void write_trainer(const Program& program, const std::string& name, const std::s
 }
 
 // A script that prints a line and runs the stand-in.
-const std::string talkative = "echo \"asked to $1\" >&2; exec " + fake_trainer() + " \"$@\"";
+const std::string talkative =
+    "echo \"asked to $1\" >&2; grep -o thinpipe-polling.so /proc/$$/maps >&2; exec " + fake_trainer() +
+    " \"$@\"";
 
 Json with_trainer(const Json& trainer) {
   return {{"topology", "loopback"}, {"workers", 2}, {"iterations", 3}, {"trainer", trainer}};
@@ -40,7 +42,7 @@ TEST(ExternalTrainerTest, TrainsInOurTrainersPlace) {
   EXPECT_EQ(record.at("iterations"), 3);
   EXPECT_EQ(record.at("config").at("trainer"), "mine.sh");
   const fs::path log = program.results() / "test" / record.at("run_id").get<std::string>() / "worker-1.log";
-  EXPECT_THAT(read_file(log), HasSubstr("asked to work"));
+  EXPECT_THAT(read_file(log), HasSubstr("asked to work\nthinpipe-polling.so\n"));
 }
 
 TEST(ExternalTrainerTest, ThatChangesMakesAnotherRun) {

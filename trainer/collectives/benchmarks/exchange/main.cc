@@ -162,8 +162,8 @@ void print_table(const Options& options) {
     }
   });
   fmt::print(
-      "\nTime until the last worker has the sum, {}. Medians of {} repetitions; {}; {:.1f} s of steal time "
-      "on this machine.\n",
+      "\nTime from the last worker's begin until the last one has the sum, {}. Medians of {} repetitions; {}; "
+      "{:.1f} s of steal time on this machine.\n",
       options.in_ms ? "in ms"
                     : "relative to the lower bound (the vector crosses a bottleneck once); in parentheses, "
                       "the whole machine's CPU time per gigabyte of vector",

@@ -16,12 +16,20 @@ double median(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
 }
 
+// A barrier lets the workers go one after the other. What a worker waits for one that has not begun is not the
+// exchange's time.
 double time_s(const std::vector<WorkerReport>& reports) {
-  std::vector<double> slowest = reports.front().seconds;
-  for (const WorkerReport& report : reports) {
-    for (std::size_t i = 0; i < slowest.size(); ++i) slowest[i] = std::max(slowest[i], report.seconds[i]);
+  std::vector<double> times_s;
+  for (std::size_t i = 0; i < reports.front().began_s.size(); ++i) {
+    double last_began_s = reports.front().began_s[i];
+    double last_ended_s = reports.front().ended_s[i];
+    for (const WorkerReport& report : reports) {
+      last_began_s = std::max(last_began_s, report.began_s[i]);
+      last_ended_s = std::max(last_ended_s, report.ended_s[i]);
+    }
+    times_s.push_back(last_ended_s - last_began_s);
   }
-  return median(slowest);
+  return median(times_s);
 }
 
 // In a tree, each link separates two groups of workers, and each group needs the other's sum: the whole

@@ -11,7 +11,7 @@
 namespace thinpipe {
 
 struct Measurement {
-  double time_s = 0;          // until the last worker has the sum; the median over repetitions
+  double time_s = 0;  // from the last worker's begin to the last one's end; the median over repetitions
   double machine_busy_s = 0;  // the whole machine's CPU time over all repetitions
   std::string library;
   // The bytes that the kernel's counters saw at each capped direction, headers included, from the start of the

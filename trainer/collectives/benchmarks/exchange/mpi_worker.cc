@@ -2,7 +2,6 @@
 // A worker of exchange_benchmark that uses an MPI library, compiled once for each. The worker of rank 0 prints the
 // reports of all as one JSON array.
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
@@ -19,6 +18,7 @@
 #include "common/support/exception.hh"
 #include "common/support/json_object.hh"
 #include "harness/machine/cpu_usage.hh"
+#include "trainer/base/stopwatch.hh"
 
 #ifdef MPICH_VERSION
 // While MPICH waits, UCX polls its connections. Lets other processes have the CPU in between, as Open MPI's
@@ -55,19 +55,22 @@ void sum(std::vector<float>& values) {
 }
 
 // Returns the reports of all workers at rank 0, elsewhere an empty array.
-Json gather(const std::vector<double>& seconds, double busy_s) {
+Json gather(const std::vector<double>& began_s, const std::vector<double>& ended_s, double busy_s) {
   int rank = 0;
   int workers = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   MPI_Comm_size(MPI_COMM_WORLD, &workers);
-  std::vector<double> own = seconds;
+  std::vector<double> own = began_s;
+  own.insert(own.end(), ended_s.begin(), ended_s.end());
   own.push_back(busy_s);
   const auto length = static_cast<int>(own.size());
   std::vector<double> all(rank == 0 ? own.size() * static_cast<std::size_t>(workers) : 0);
   MPI_Gather(own.data(), length, MPI_DOUBLE, all.data(), length, MPI_DOUBLE, 0, MPI_COMM_WORLD);
   Json reports = Json::array();
+  const auto repetitions = static_cast<int>(began_s.size());
   for (auto at = all.begin(); at != all.end(); at += length) {
-    reports.push_back({{"seconds", std::vector<double>(at, at + length - 1)},
+    reports.push_back({{"began_s", std::vector<double>(at, at + repetitions)},
+                       {"ended_s", std::vector<double>(at + repetitions, at + 2 * repetitions)},
                        {"busy_s", *(at + length - 1)},
                        {"library", library()}});
   }
@@ -83,17 +86,18 @@ void work(std::int64_t elements, int repetitions) {
   MPI_Comm_size(MPI_COMM_WORLD, &workers);
   if (std::ranges::count(values, static_cast<float>(workers)) != elements)
     throw Error(library() + " gives a wrong sum");
-  std::vector<double> seconds;
+  std::vector<double> began_s;
+  std::vector<double> ended_s;
   const double busy_before_s = read_machine_time().busy_s;
   for (int i = 0; i < repetitions; ++i) {
     std::ranges::fill(values, 1.0F);
     MPI_Barrier(MPI_COMM_WORLD);
-    const auto began = std::chrono::steady_clock::now();
+    began_s.push_back(trainer::Stopwatch::monotonic_s());
     sum(values);
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    ended_s.push_back(trainer::Stopwatch::monotonic_s());
   }
   MPI_Barrier(MPI_COMM_WORLD);
-  const Json reports = gather(seconds, read_machine_time().busy_s - busy_before_s);
+  const Json reports = gather(began_s, ended_s, read_machine_time().busy_s - busy_before_s);
   if (!reports.empty()) fmt::print("{}\n", reports.dump());  // rank 0
 }
 

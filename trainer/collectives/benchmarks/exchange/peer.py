@@ -33,16 +33,17 @@ def main() -> None:
     dist.all_reduce(tensor)
     if not bool((tensor == options.world_size).all()):
         raise RuntimeError("torch.distributed gives a wrong sum")
-    seconds = []
+    began_s, ended_s = [], []
     busy_before_s = busy_s()
     for _ in range(options.repetitions):
         tensor.fill_(1)
         dist.barrier()
-        began = time.monotonic()
+        began_s.append(time.monotonic())
         dist.all_reduce(tensor)
-        seconds.append(time.monotonic() - began)
+        ended_s.append(time.monotonic())
     dist.barrier()
-    report = {"seconds": seconds, "busy_s": busy_s() - busy_before_s, "library": f"PyTorch {torch.__version__} (Gloo)"}
+    library = f"PyTorch {torch.__version__} (Gloo)"
+    report = {"began_s": began_s, "ended_s": ended_s, "busy_s": busy_s() - busy_before_s, "library": library}
     print(json.dumps(report), flush=True)
     # Without this, the end of the interpreter may find threads of PyTorch 2's Gloo that still run, and abort.
     dist.destroy_process_group()

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker of exchange_benchmark: repeats one backend's all_reduce, or a sum of ternary codes along the
 // reduction tree, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's GPU.
-#include <chrono>
-
 #include <ATen/Parallel.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -11,6 +9,7 @@
 #include "harness/machine/cpu_usage.hh"
 #include "trainer/base/device.hh"
 #include "trainer/base/philox.hh"
+#include "trainer/base/stopwatch.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/collectives/collective.hh"
@@ -73,17 +72,19 @@ void work(const std::string& way, const GroupOptions& group_options, std::int64_
   const torch::Tensor tensor = torch::ones(elements, device);
   sum(way, tensor, *net);
   if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " gives a wrong sum");
-  Json seconds = Json::array();
+  Json began_s = Json::array();
+  Json ended_s = Json::array();
   const double busy_before_s = read_machine_time().busy_s;
   for (int i = 0; i < repetitions; ++i) {
     tensor.fill_(1);
     net->barrier();
-    const auto began = std::chrono::steady_clock::now();
+    began_s.push_back(Stopwatch::monotonic_s());
     sum(way, tensor, *net);
-    seconds.push_back(std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+    ended_s.push_back(Stopwatch::monotonic_s());
   }
   net->barrier();
-  fmt::print("{}\n", Json{{"seconds", seconds},
+  fmt::print("{}\n", Json{{"began_s", began_s},
+                          {"ended_s", ended_s},
                           {"busy_s", read_machine_time().busy_s - busy_before_s},
                           {"library", library_of(way)}}
                          .dump());

@@ -11,6 +11,7 @@
 
 #include "common/support/child_process.hh"
 #include "common/support/json_object.hh"
+#include "netem/preload/preloaded.hh"
 #include "netem/topology/reduction_tree.hh"
 #include "trainer/collectives/benchmarks/exchange/mpi_job.hh"
 
@@ -46,11 +47,13 @@ ChildProcess start_worker(const netem::Network& network, const ExchangeJob& job,
   arguments.insert(arguments.end(), {"--rank", std::to_string(rank), "--world-size",
                                      std::to_string(network.hosts().size()), "--address", host.address});
   arguments.insert(arguments.end(), more.begin(), more.end());
+  std::vector<std::pair<std::string, std::string>> environment = netem::polling_environment();
+  environment.insert(environment.end(),
+                     {{"GLOO_SOCKET_IFNAME", netem::host_interface}, {"OMP_NUM_THREADS", "1"}});
   return ChildProcess(
-      {.arguments = arguments,
-       .standard_output = output,
-       .environment = {{"GLOO_SOCKET_IFNAME", netem::host_interface}, {"OMP_NUM_THREADS", "1"}},
-       .before_exec = [&host] { host.enter(); }});
+      {.arguments = arguments, .standard_output = output, .environment = environment, .before_exec = [&host] {
+         host.enter();
+       }});
 }
 
 // Starts a worker on every host and returns their outputs.
@@ -95,7 +98,8 @@ std::vector<WorkerReport> run_workers(const netem::Network& network, const Excha
                                        : run_separate_workers(network, job, arguments);
   std::vector<WorkerReport> reports;
   for (const Json& report : printed) {
-    reports.push_back({.seconds = report.at("seconds").get<std::vector<double>>(),
+    reports.push_back({.began_s = report.at("began_s").get<std::vector<double>>(),
+                       .ended_s = report.at("ended_s").get<std::vector<double>>(),
                        .machine_busy_s = report.at("busy_s").get<double>(),
                        .library = report.at("library").get<std::string>()});
   }

@@ -22,9 +22,10 @@ struct ExchangeJob {
 
 // What one worker prints.
 struct WorkerReport {
-  std::vector<double> seconds;  // of each repetition
-  double machine_busy_s = 0;    // the whole machine's CPU time over all repetitions
-  std::string library;          // its name and version
+  std::vector<double> began_s;  // of each repetition, by the monotonic clock, which all workers share
+  std::vector<double> ended_s;
+  double machine_busy_s = 0;  // the whole machine's CPU time over all repetitions
+  std::string library;        // its name and version
 };
 
 // Returns what is missing for the way and how to get it; nullopt if it can run.

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "netem/preload/preloaded.hh"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "common/support/exception.hh"
+
+namespace thinpipe::netem {
+
+#ifdef THINPIPE_POLLING_LIBRARY
+
+namespace {
+
+// Beside this program in a build folder; after an installation in lib.
+std::filesystem::path library() {
+  const auto programs = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  const auto built = programs / THINPIPE_POLLING_LIBRARY;
+  const auto installed = programs.parent_path() / "lib" / "thinpipe" / THINPIPE_POLLING_LIBRARY;
+  for (const auto& path : {built, installed}) {
+    if (std::filesystem::exists(path)) return path;
+  }
+  throw Error(fmt::format("preload {} into the workers: it is missing, also from {}", built.string(),
+                          installed.parent_path().string()));
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> polling_environment() {
+  constexpr const char* variable = "LD_PRELOAD";
+  const char* const own = std::getenv(variable);
+  const std::string others = own == nullptr || *own == '\0' ? "" : fmt::format(":{}", own);
+  return {{variable, library().string() + others}};
+}
+
+#else
+
+std::vector<std::pair<std::string, std::string>> polling_environment() {
+  return {};
+}
+
+#endif
+
+}  // namespace thinpipe::netem

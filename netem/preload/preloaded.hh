@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// What workers need because they share this machine's cores, while the hosts that they stand for have their own.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace thinpipe::netem {
+
+// Returns the variable that preloads the library of polling.cc into a worker: without it, threads of Gloo take the
+// cores from the workers that they wait for. This process's own LD_PRELOAD follows. Empty in builds with sanitizers,
+// which must be loaded first. Throws Error if the library is missing.
+std::vector<std::pair<std::string, std::string>> polling_environment();
+
+}  // namespace thinpipe::netem
