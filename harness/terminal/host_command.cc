@@ -7,6 +7,7 @@
 #include "common/support/exception.hh"
 #include "netem/host_names.hh"
 #include "netem/kernel/sandbox.hh"
+#include "netem/preload/preloaded.hh"
 
 namespace thinpipe {
 
@@ -14,9 +15,11 @@ int exit_code(const ExitStatus& status) {
   return status.signal != 0 ? 128 + status.signal : status.code;
 }
 
-std::vector<std::pair<std::string, std::string>> place_variables(const netem::HostList& hosts,
-                                                                 const std::string& host) {
-  return {{"THINPIPE_TOPOLOGY", hosts.network}, {"THINPIPE_HOST", host}};
+std::vector<std::pair<std::string, std::string>> host_variables(const netem::HostList& hosts,
+                                                                const std::string& host) {
+  std::vector<std::pair<std::string, std::string>> out = netem::polling_environment();
+  out.insert(out.end(), {{"THINPIPE_TOPOLOGY", hosts.network}, {"THINPIPE_HOST", host}});
+  return out;
 }
 
 void enter_host(const netem::HostList& hosts, const netem::Host& host) {

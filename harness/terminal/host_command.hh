@@ -17,9 +17,9 @@ inline constexpr int cannot_start = 127;
 // Returns the exit code, or 128 + n for a command that signal n ended, as shells do.
 int exit_code(const ExitStatus& status);
 
-// Returns the variables that name the topology and the host to a command.
-std::vector<std::pair<std::string, std::string>> place_variables(const netem::HostList& hosts,
-                                                                 const std::string& host);
+// Returns the variables of a command in the host: they name it and the topology, and netem::polling_environment().
+std::vector<std::pair<std::string, std::string>> host_variables(const netem::HostList& hosts,
+                                                                const std::string& host);
 
 // Moves the calling process, a child before exec, into the host: its network, with the hosts' names and its
 // own. Throws SystemError.

@@ -20,7 +20,6 @@
 #include "common/support/standard_streams.hh"
 #include "harness/terminal/host_command.hh"
 #include "harness/terminal/line_relay.hh"
-#include "netem/preload/preloaded.hh"
 
 namespace thinpipe {
 namespace {
@@ -86,9 +85,8 @@ class Ranks {
     ChildProcess::Options child{.arguments = options_.arguments,
                                 .standard_output = outputs[0].write_end.get(),
                                 .standard_error = outputs[1].write_end.get(),
-                                .environment = place_variables(network_.host_list(), host.name)};
+                                .environment = host_variables(network_.host_list(), host.name)};
     std::ranges::move(options_.environment(number), std::back_inserter(child.environment));
-    std::ranges::move(netem::polling_environment(), std::back_inserter(child.environment));
     child.before_exec = [&] {
       leave_terminal();
       if (options_.lowest_priority) {

@@ -94,7 +94,7 @@ class Commands {
     const netem::Host& host = hosts_.find(command.host);
     const bool interactive = command.arguments.empty();
     ChildProcess::Options options{.arguments = command.arguments,
-                                  .environment = place_variables(hosts_, command.host)};
+                                  .environment = host_variables(hosts_, command.host)};
     Pipe output;
     if (interactive) {
       options.arguments = {users_shell()};

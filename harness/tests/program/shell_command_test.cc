@@ -39,6 +39,11 @@ TEST_F(ShellCommand, RunsInTheNamedHostOrTheFirst) {
   EXPECT_THAT(first.output, AllOf(testing::StartsWith("w0 of three-switch\n"), HasSubstr("10.77.0.1/16")));
 }
 
+TEST_F(ShellCommand, PreloadsWhatWorkersOfOneMachineNeed) {
+  EXPECT_EQ(shell({"--", "grep", "-om1", "thinpipe-polling.so", "/proc/self/maps"}).output,
+            "thinpipe-polling.so\n");
+}
+
 TEST_F(ShellCommand, PassesTheExitStatusThrough) {
   EXPECT_EQ(shell({"--", "true"}).status.code, 0);
   EXPECT_EQ(shell({"--", "sh", "-c", "exit 7"}).status.code, 7);
