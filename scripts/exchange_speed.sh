@@ -48,7 +48,8 @@ scaling() {
 }
 
 hops() {
-  update hops --milliseconds --sizes 0.000064 --repetitions 101 --ways ring island gloo pytorch openmpi mpich
+  update hops --milliseconds --sizes 0.000064 --repetitions 101 \
+    --ways ring island gloo gloo-polling pytorch pytorch-polling openmpi mpich
 }
 
 pieces() {

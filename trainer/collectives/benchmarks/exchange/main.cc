@@ -27,6 +27,7 @@ namespace thinpipe {
 namespace {
 
 constexpr const char* simulated = "simulated";
+constexpr std::string_view polling = "-polling";  // ends the name of a way
 constexpr const char* no_value = "–";
 
 // Smaller traffic consists of the packets that start the workers.
@@ -113,10 +114,12 @@ class Table {
 
  private:
   ExchangeJob job(const std::string& way, std::int64_t elements) const {
-    return {.way = way,
+    const bool polls = way.ends_with(polling);
+    return {.way = polls ? way.substr(0, way.size() - polling.size()) : way,
             .elements = elements,
             .repetitions = options_.repetitions,
-            .current_pytorch = options_.current_pytorch};
+            .current_pytorch = options_.current_pytorch,
+            .without_yields = polls};
   }
 
   static void add(Library& library, const Measurement& measured) {
@@ -187,7 +190,8 @@ int run(int argc, char** argv) {
           "Backends; also pytorch: torch.distributed's, of python3-torch; pytorch2: the same of "
           "--current-pytorch; openmpi, mpich: MPI_Allreduce over TCP, if the library is installed; simulated: "
           "without a run; ternary: codes drawn for the vector, summed along the reduction tree and expanded, one "
-          "step after the other; ternary-pieces: the same piece by piece, with other pieces in flight")
+          "step after the other; ternary-pieces: the same piece by piece, with other pieces in flight; "
+          "gloo-polling, pytorch-polling, pytorch2-polling: Gloo's threads poll as if each had a core")
       ->capture_default_str();
   program
       .add_option("--current-pytorch", options.current_pytorch,

@@ -47,7 +47,8 @@ ChildProcess start_worker(const netem::Network& network, const ExchangeJob& job,
   arguments.insert(arguments.end(), {"--rank", std::to_string(rank), "--world-size",
                                      std::to_string(network.hosts().size()), "--address", host.address});
   arguments.insert(arguments.end(), more.begin(), more.end());
-  std::vector<std::pair<std::string, std::string>> environment = netem::polling_environment();
+  std::vector<std::pair<std::string, std::string>> environment;
+  if (!job.without_yields) environment = netem::polling_environment();
   environment.insert(environment.end(),
                      {{"GLOO_SOCKET_IFNAME", netem::host_interface}, {"OMP_NUM_THREADS", "1"}});
   return ChildProcess(

@@ -18,6 +18,7 @@ struct ExchangeJob {
   int repetitions = 0;
   std::string current_pytorch =
       {};  // an interpreter with PyTorch 2.x, for the way "pytorch2"; empty if there is none
+  bool without_yields = false;  // Gloo's threads poll as on a host of their own (netem/preload/polling.cc)
 };
 
 // What one worker prints.
