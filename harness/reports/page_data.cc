@@ -2,6 +2,7 @@
 #include "harness/reports/page_data.hh"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 
@@ -93,20 +94,21 @@ struct CurveField {
   const char* name;
   std::optional<double> (*of)(const record::CurvePoint& point);
 };
-constexpr CurveField curve_fields[] = {
-    {"iteration",
-     [](const record::CurvePoint& point) { return std::optional(static_cast<double>(point.iteration)); }},
-    {"epoch", [](const record::CurvePoint& point) { return std::optional(point.epoch); }},
-    {"train_time_s", [](const record::CurvePoint& point) { return point.train_time_s; }},
-    {"train_loss", [](const record::CurvePoint& point) { return point.train_loss; }},
-    {"test_loss", [](const record::CurvePoint& point) { return point.test_loss; }},
-    {"test_accuracy", [](const record::CurvePoint& point) { return point.test_accuracy; }}};
+constexpr std::array<CurveField, 6> curve_fields = {
+    {{"iteration",
+      [](const record::CurvePoint& point) { return std::optional(static_cast<double>(point.iteration)); }},
+     {"epoch", [](const record::CurvePoint& point) { return std::optional(point.epoch); }},
+     {"train_time_s", [](const record::CurvePoint& point) { return point.train_time_s; }},
+     {"train_loss", [](const record::CurvePoint& point) { return point.train_loss; }},
+     {"test_loss", [](const record::CurvePoint& point) { return point.test_loss; }},
+     {"test_accuracy", [](const record::CurvePoint& point) { return point.test_accuracy; }}}};
 
 // Returns one list per field, in their order.
 std::string columns_of(const std::vector<record::CurvePoint>& curve) {
   std::string out;
   for (const CurveField& field : curve_fields) {
     std::vector<std::string> values;
+    values.reserve(curve.size());
     for (const record::CurvePoint& point : curve) values.push_back(short_number(field.of(point)));
     out += fmt::format("{}[{}]", out.empty() ? "" : ",", fmt::join(values, ","));
   }

@@ -25,6 +25,8 @@ Function* replaced(const char* name) {
 
 }  // namespace
 
+// The C library's own names of parameters are reserved.
+// NOLINTBEGIN(readability-inconsistent-declaration-parameter-name)
 extern "C" {
 
 int epoll_wait(int fd, epoll_event* events, int most, int timeout_ms) {
@@ -60,3 +62,4 @@ ssize_t writev(int fd, const iovec* parts, int count) {
 }
 
 }  // extern "C"
+// NOLINTEND(readability-inconsistent-declaration-parameter-name)
