@@ -90,7 +90,7 @@ std::optional<Record> parse_other_text(const std::string& text, const std::strin
   return parse_record(record, name);
 }
 
-// What a record is of if it was taken, otherwise the reason why it is left out.
+// The run and the experiment of a record that was taken, or the reason why it is left out.
 struct Taken {
   std::optional<std::string> run_id = {};
   std::string experiment = {};

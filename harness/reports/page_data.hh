@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the scripts of the report page draw: runs and curves as JSON, in the order in which page/series.js and
-// page/curves.js unpack it.
+// The runs and curves of a report page as JSON, in the order in which page/series.js and page/curves.js unpack them.
 #pragma once
 
 #include <string>
@@ -14,7 +13,7 @@ namespace thinpipe {
 // the curves' fields that have values}.
 Json page_data(const Report& report);
 
-// A browser loads the curves of so many runs together.
+// Number of runs whose curves a browser loads together.
 inline constexpr std::size_t runs_per_piece = 50;
 
 // Returns JSON texts, each with the curves of runs_per_piece runs: per run one list per field.

@@ -22,8 +22,10 @@ std::filesystem::path library() {
   for (const auto& path : {built, installed}) {
     if (std::filesystem::exists(path)) return path;
   }
-  throw Error(fmt::format("preload {} into the workers: it is missing, also from {}", built.string(),
-                          installed.parent_path().string()));
+  throw Error(
+      fmt::format("preload {} into the workers: it is missing, also from {}; build the target "
+                  "thinpipe-polling, or install Thinpipe again",
+                  built.string(), installed.parent_path().string()));
 }
 
 }  // namespace

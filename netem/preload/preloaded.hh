@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers need because they share this machine's cores, while the hosts that they stand for have their own.
+// The environment of workers, which share this machine's cores although each stands for a host with its own.
 #pragma once
 
 #include <string>
