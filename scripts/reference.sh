@@ -157,7 +157,7 @@ make_replay-against-live() {
 }
 make_full-size() {
   records full-size
-  table docs/results/reproducing-pactrain.md replay_table $reference/full-size
+  file_table $reference/full-size/times.md replay_table $reference/full-size
   table docs/results/reproducing-pactrain.md cost_table $reference/full-size --iterations 19500
 }
 make_peers-at-full-size() {
