@@ -12,7 +12,6 @@ import pandas as pd
 
 from prose.claim import Claim, read_claims
 from prose.expression import evaluate
-from prose.measured import Number
 from prose.quantity import Records
 from prose.source import Sources
 from shared.destination import add_destination, write_to_destination
@@ -96,10 +95,6 @@ def origins(measured: Sequence[Claim], sources: Sources) -> list[str]:
     return [whole_origin(pd.concat(source.runs)) for source in by_name.values() if isinstance(source, Records)]
 
 
-def marks_of(number: Number) -> Sequence[str]:
-    return [mark for verdict, mark in VERDICT_MARKS.items() if verdict in number.verdicts]
-
-
 def has_records(claim: Claim, reference: Path) -> bool:
     names = [word for word in claim.source.split() if "=" not in word]
     return any(path.is_dir() for name in names for path in reference.glob(name))
@@ -119,7 +114,7 @@ def row_of(claim: Claim, sources: Sources | None) -> dict[str, str]:
     except InputError as error:
         raise InputError(f"\"{claim.claim}\": {claim.source}: {error}") from error
     return row | {
-        "measured": claim.text_of(number) + "".join(marks_of(number)),
+        "measured": claim.text_of(number) + number.marks,
         "mode": ", ".join(sorted(measured.modes)),
         "verdict": claim.verdict(number.value),
     }

@@ -45,7 +45,8 @@ Values that vary in axes that are not selected are joined row by row. In the end
 In a JSON file NAME is a path of members: machines[0].iteration_time, benchmarks["name=memcpy/1"].real_time.
 
 The value must round to the number as written: half a unit of its last digit. 19,532, -3.2 %, 1/60, a 60th, a third and
-two are understood; "%" multiplies the value by 100. Digits below the machine's noise are not accepted.
+two are understood; "%" multiplies the value by 100. Digits below the machine's noise are not accepted. A time or
+speed-up whose networks were degraded or not judged has † or ‡ behind it, as in 1.8† times or 27 %†.
 
 example:
   python3 plotting/prose_numbers.py docs/results/performance.md --update

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Callable, Iterable, Mapping
 
-from shared.report import InputError
+from shared.report import VERDICT_MARKS, InputError
 
 # A row's values on the axes in which the table varies.
 Key = frozenset[tuple[str, str]]
@@ -24,6 +24,11 @@ class Number:
     low: float | None = None
     high: float | None = None
     verdicts: frozenset[str] = frozenset()
+
+    @property
+    def marks(self) -> str:
+        """Those of networks that were degraded or not judged."""
+        return "".join(mark for verdict, mark in VERDICT_MARKS.items() if verdict in self.verdicts)
 
     def __add__(self, other: Number) -> Number:
         return self.joined(other, self.value + other.value, math.hypot(self.noise, other.noise))

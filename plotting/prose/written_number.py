@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from noise import decimals
 from prose.measured import Number
 from shared.number_text import rounded
+from shared.report import VERDICT_MARKS
 
 COUNTS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 PART_WORDS = ("half", "third", "quarter", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -19,14 +20,14 @@ NUMBER = re.compile(
     r"|(?P<ordinal>\d+)(?:st|nd|rd|th)\b"
     r"|(?P<numerator>\d+)/(?P<denominator>\d+)(?!\d)"
     r"|(?P<decimal>[-−]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?)(?P<percent>\s?%)?"
-    r")"
+    rf")(?P<marks>[{''.join(VERDICT_MARKS.values())}]*)"
 )
 JUST_ABOVE_HALF = 0.5 * (1.0 + 1e-9)
 
 
 @dataclass(frozen=True)
 class WrittenNumber:
-    """A number in a page. start, end: the place of its text in the line, without emphasis and percent sign."""
+    """A number in a page, as \"27 %†\". start, end: the place of its text in the line, without emphasis."""
 
     match: re.Match[str]
 
@@ -42,42 +43,47 @@ class WrittenNumber:
 
     @property
     def end(self) -> int:
-        return self.match.end("decimal" if self.match["decimal"] else "text")
+        return self.match.end("marks")
 
     @property
     def text(self) -> str:
         return self.match.string[self.start : self.end]
 
     def updated(self, number: Number) -> str:
-        """Returns the text if the number rounds to it, otherwise the number written like it."""
+        """Returns the text if the number rounds to it and has its marks, otherwise the number written like it."""
+        percent = self.match["percent"] or ""
+        if self.match["decimal"]:
+            return self.updated_decimal(number * Number(100.0 if percent else 1.0)) + percent + number.marks
+        return self.updated_words(number) + number.marks
+
+    def updated_words(self, number: Number) -> str:
         found = self.match
-        if found["decimal"]:
-            return self.updated_decimal(number * Number(100.0 if found["percent"] else 1.0))
         if found["count"]:
             at = COUNTS.index(found["count"])
-            return self.text if near(number.value, at) else count_word(round(number.value))
+            return found["count"] if near(number.value, at) else count_word(round(number.value))
         numerator = int(found["numerator"] or 1)
         if found["part"] and found["whole"] not in (None, "1"):
             numerator = COUNTS.index(found["whole"])
         denominator = int(found["ordinal"] or found["denominator"] or PARTS[found["part"]])
         exact = numerator / number.value if number.value > 0.0 else float("inf")
         if near(exact, denominator):
-            return self.text
+            return found["text"]
         if number.value <= 0.0 or numerator > 1 and not found["denominator"]:
             return f"{number.value:.2g}"
         return f"{numerator}/{round(exact)}" if found["denominator"] else part_word(round(exact))
 
     def updated_decimal(self, number: Number) -> str:
-        written = float(self.text.replace(",", "").replace("−", "-"))
-        places = len(self.text.partition(".")[2])
+        shown = self.match["decimal"]
+        written = float(shown.replace(",", "").replace("−", "-"))
+        places = len(shown.partition(".")[2])
         if number.noise > 0.0 and number.value:
             places = min(places, decimals(number.value, number.noise / abs(number.value)))
         if round(written, places) == written and abs(number.value - written) <= JUST_ABOVE_HALF * 10.0**-places:
-            return self.text
+            return shown
         text = rounded(abs(number.value), places)
-        if "," in self.text:
+        if "," in shown:
             text = f"{int(text.partition('.')[0]):,}" + text[text.find(".") :] if "." in text else f"{int(text):,}"
-        minus = "−" if "−" in self.text else "-"
+        minus = "−" if "−" in shown else "-"
         return minus + text if number.value < 0.0 and float(text.replace(",", "")) else text
 
 

@@ -176,9 +176,9 @@ class WrittenNumberTest(unittest.TestCase):
             ("19,532 steps", 19532.4, "19,532"),
             ("999 steps", 1234.0, "1234"),
             ("9,999.5", 12345.6, "12,345.6"),
-            ("27 % more", 0.272727, "27"),
-            ("-3.2 %", -0.0323, "-3.2"),
-            ("−3.2 %", -0.0423, "−4.2"),
+            ("27 % more", 0.272727, "27 %"),
+            ("-3.2 %", -0.0323, "-3.2 %"),
+            ("−3.2 %", -0.0423, "−4.2 %"),
             ("-0.1", 0.04, "0.0"),
             ("1/60 of it", 1 / 60.4, "1/60"),
             ("1/60 of it", 1 / 61.2, "1/61"),
@@ -195,6 +195,16 @@ class WrittenNumberTest(unittest.TestCase):
         ):
             with self.subTest(text=text, value=value):
                 self.assertEqual(self.updated(text, value), expected)
+
+    def test_the_marks_of_its_networks_follow_a_number(self) -> None:
+        degraded = Number(0.75, verdicts=frozenset(["faithful", "degraded"]))
+        faithful = Number(0.75, verdicts=frozenset(["faithful"]))
+        for without in ("0.75", "75 %", "75%", "three quarters"):
+            with_mark = f"{without}†"
+            for text in (without, with_mark):
+                with self.subTest(text):
+                    self.assertEqual(WrittenNumber.at(f"**{text}** of", 0).updated(degraded), with_mark)
+                    self.assertEqual(WrittenNumber.at(f"**{text}** of", 0).updated(faithful), without)
 
     def test_digits_below_the_noise_are_not_written(self) -> None:
         self.assertEqual(self.updated("34700", 34696.0, 110.0), "34700")
@@ -251,7 +261,7 @@ class ProseNumbersTest(Folder):
         code, said = self.run_program(stale)
         self.assertEqual(code, 1)
         self.assertIn(f"{self.page}:1: 0.75 -> 0.80: caps: max(", said)
-        self.assertIn(f"{self.page}:1: 70 -> 80: caps: max(", said)
+        self.assertIn(f"{self.page}:1: 70 % -> 80 %: caps: max(", said)
         self.assertEqual(self.page.read_bytes().decode(), stale)
         code, _ = self.run_program(stale, "--update")
         self.assertEqual(code, 0)
