@@ -18,7 +18,7 @@ struct CaptureOptions {
   std::int64_t max_bytes = 100'000'000;  // on disk, of each link
 };
 
-// Throws InputError at `place` if a name of the options is not that of a link.
+// Throws InputError at `place` if a name of the options is not that of a link, or two links would share a file.
 void check_links(const CaptureOptions& options, const Topology& topology, const Place& place);
 
 // What became of a link's capture.

@@ -8,7 +8,6 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "common/support/nearest.hh"
 #include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/probe.hh"
@@ -21,12 +20,13 @@ namespace thinpipe::netem {
 namespace {
 
 std::vector<Host> make_hosts(const Topology& topology) {
+  const double timeout_s = connect_limit_s(topology);
   std::vector<Host> hosts;
   for (std::size_t i = 0; i < topology.hosts.size(); ++i) {
     if (topology.kind == TopologyKind::loopback) {
       hosts.push_back({.name = topology.hosts[i], .address = "127.0.0.1"});
     } else {
-      hosts.push_back({topology.hosts[i], host_address(i), NetworkNamespace()});
+      hosts.push_back({topology.hosts[i], host_address(i), NetworkNamespace(), timeout_s});
       if (has_ecn(topology)) hosts.back().network_namespace->negotiate_ecn();
     }
   }
@@ -143,8 +143,9 @@ Network::Network(const Topology& topology, const Schedule& schedule, IdleCores i
   devices_ = std::make_unique<Devices>(topology_, schedule, hosts_);
   congestion_control_ = describe_congestion_controls(topology_, examine_live_sockets(topology_, hosts_));
   frames_lost_in_construction_ = devices_->frames_lost();
+  const auto needs_awake_cores = [] { return !obstacle_to_awake_cores() && wakes_up_late(); };
   const bool keep_awake =
-      idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && wakes_up_late());
+      idle_cores == IdleCores::kept_awake || (idle_cores == IdleCores::as_needed && needs_awake_cores());
   if (keep_awake) awake_cores_.emplace();
 }
 

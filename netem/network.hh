@@ -42,7 +42,8 @@ class Network {
   // Builds the topology and checks it: reads back every shaper, and connects every pair of neighbouring
   // ranks. Needs a sandbox (sandbox.hh) unless the topology is of kind loopback. Throws Error naming the
   // attempt. The network can make every change in the schedule, but makes none by itself. While it exists, it
-  // keeps CPUs awake: by default only if they wake up late, and never on loopback.
+  // keeps CPUs awake: by default only if they wake up late and no quota of CPU time forbids it, and never on
+  // loopback.
   explicit Network(const Topology& topology, const Schedule& schedule = {},
                    IdleCores idle_cores = IdleCores::as_needed);
   ~Network();

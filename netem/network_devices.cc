@@ -2,6 +2,7 @@
 #include "netem/network_devices.hh"
 
 #include <algorithm>
+#include <exception>
 
 #include <fmt/format.h>
 
@@ -73,7 +74,7 @@ Network::Devices::~Devices() {
   for (const auto& location : locations_) {
     try {
       delete_devices(location->socket);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       // Its devices went with their peers elsewhere. The rest, such as links between two hosts, goes with the
       // namespaces.
     }
@@ -98,12 +99,13 @@ void Network::Devices::add_switches(const Topology& topology) {
       location_of_[name]->network_namespace.forward_packets();
       // The loopback address creates the kernel's table of local addresses; without it no gateway is
       // accepted.
-      bring_up_device(location_of_[name]->socket, loopback_ifindex);
+      bring_up_device(location_of_[name]->socket, fmt::format("{} of {}", loopback_name, name),
+                      loopback_ifindex);
     } else {
       location_of_[name] = locations_.front().get();
       bridges_[name] = next_ifindex_++;
       add_bridge(locations_.front()->socket, name, bridges_[name]);
-      bring_up_device(locations_.front()->socket, bridges_[name]);
+      bring_up_device(locations_.front()->socket, name, bridges_[name]);
     }
   }
 }
@@ -185,9 +187,9 @@ void Network::Devices::set_link_up(std::size_t link, bool up) {
   // The switch's port goes down, so that the host keeps its routes and thus its connections.
   const Port& port = a.of_switch ? a : b;
   if (!port.of_switch) throw Error("take down a link between two hosts: neither end is a port of a switch");
-  set_device_up(*port.socket, port.ifindex, up);
+  set_device_up(*port.socket, port.device, port.ifindex, up);
   if (up && forwarding_ == Forwarding::routed) {
-    add_gateway(*port.socket, port.ifindex, port.gateway);
+    add_gateway(*port.socket, port.device, port.ifindex, port.gateway);
     add_routes(port);
   }
   for (const Port* const end : {&a, &b}) {
@@ -202,12 +204,17 @@ LinkEnd Network::Devices::link_end(std::size_t link) const {
 }
 
 void Network::Devices::finish(const End& end, const End& peer, bool shaped) {
-  bring_up_device(*end.socket, end.endpoint.ifindex, end.settings);
+  // Every host has a device of the same name.
+  const auto named = [&](const std::string& device) {
+    return end.host ? fmt::format("{} of {}", device, hosts_[*end.host].name) : device;
+  };
+  const std::string device = named(end.endpoint.device);
+  bring_up_device(*end.socket, device, end.endpoint.ifindex, end.settings);
   if (forwarding_ == Forwarding::routed) {
-    add_gateway(*end.socket, end.endpoint.ifindex, *peer.endpoint.hardware_address);
+    add_gateway(*end.socket, device, end.endpoint.ifindex, *peer.endpoint.hardware_address);
   }
   if (!end.host) return;
-  bring_up_device(*end.socket, loopback_ifindex);
+  bring_up_device(*end.socket, named(loopback_name), loopback_ifindex);
   add_address_and_route(*end.socket, end.endpoint.ifindex, *end.host, forwarding_, packet_bytes_,
                         congestion_controls_[*end.host]);
   if (forwarding_ == Forwarding::bridged) neighbours_.add(*end.socket, *end.host);
@@ -246,7 +253,7 @@ void Network::Devices::add_routes(const Topology& topology) {
 }
 
 void Network::Devices::add_routes(const Port& port) const {
-  for (const std::size_t host : port.routed) add_host_route(*port.socket, port.ifindex, host);
+  for (const std::size_t host : port.routed) add_host_route(*port.socket, port.device, port.ifindex, host);
 }
 
 std::vector<LinkCounters> Network::Devices::counters() const {

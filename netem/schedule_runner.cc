@@ -52,7 +52,13 @@ void ScheduleRunner::begin(double now_s) {
 
 void ScheduleRunner::set_back(double train_time_s) {
   train_clock_.stop(train_time_s);
-  if (!schedule_.follows_train_time() || step_ == 0) return;
+  if (!schedule_.follows_train_time()) return;
+  // What comes after this time happens again, and must not count twice in a mean.
+  for (std::vector<Cap>& caps : caps_) {
+    while (caps.size() > 1 && caps.back().since_train_time_s > train_time_s) caps.pop_back();
+  }
+  note_caps();
+  if (step_ == 0) return;
   std::size_t in_force = step_ - 1;
   while (in_force > 0 && *step_s(in_force) > train_time_s) --in_force;
   if (in_force + 1 < step_) step_ = in_force;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace thinpipe::netem {
 namespace {
@@ -53,6 +54,16 @@ void TcpConnections::begin() {
   sums_.clear();
   read_open(false);
   read_closed_until_quiet(false);
+}
+
+void TcpConnections::begin_at_once() {
+  for (auto& [hosts, sum] : sums_) {
+    Sum fresh;
+    fresh.latest = std::move(sum.latest);
+    sum = std::move(fresh);
+  }
+  read_open(false);
+  read_closed(false);
 }
 
 void TcpConnections::sample(double now_s) {

@@ -40,6 +40,10 @@ class TcpConnections {
   // Counts from now on. Takes a tenth of a second, as end() does. Throws NetlinkError, as the others do.
   void begin();
 
+  // Does the same without the wait, if connections are in use already. Of one that was closed just before,
+  // which the kernel may report later, it counts what came after the latest reading.
+  void begin_at_once();
+
   // Reads all hosts' sockets if it is time to: once a second, or more rarely with more than 64 hosts.
   void sample(double now_s);
 

@@ -157,7 +157,7 @@ FAULTS = [
     Fault(
         name="record written in place",
         file="common/support/atomic_file.cc",
-        old='temporary_(path_.parent_path() / fmt::format(".{}.{}.tmp", path_.filename().string(), ::getpid()))',
+        old="temporary_(temporary_name(path_))",
         new="temporary_(path_)",
         program="harness_tests",
         tests="WriteAtomically.*",

@@ -2,6 +2,7 @@
 #include "common/support/atomic_file.hh"
 
 #include <cstdio>
+#include <random>
 #include <utility>
 
 #include <fcntl.h>
@@ -17,12 +18,19 @@ std::filesystem::path folder_of(const std::filesystem::path& path) {
   return path.has_parent_path() ? path.parent_path() : std::filesystem::path(".");
 }
 
+// Not by the process's number, which processes of other machines and PID namespaces may have too.
+std::filesystem::path temporary_name(const std::filesystem::path& path) {
+  std::random_device random;
+  return path.parent_path() /
+         fmt::format(".{}.{:08x}{:08x}.tmp", path.filename().string(), random(), random());
+}
+
 }  // namespace
 
 AtomicFile::AtomicFile(std::filesystem::path path)
     : path_(std::move(path)),
-      temporary_(path_.parent_path() / fmt::format(".{}.{}.tmp", path_.filename().string(), ::getpid())),
-      file_(FileDescriptor::open(temporary_, O_WRONLY | O_CREAT | O_TRUNC)) {}
+      temporary_(temporary_name(path_)),
+      file_(FileDescriptor::open(temporary_, O_WRONLY | O_CREAT | O_EXCL)) {}
 
 AtomicFile::~AtomicFile() {
   if (!temporary_.empty()) ::unlink(temporary_.c_str());

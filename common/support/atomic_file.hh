@@ -11,8 +11,8 @@ namespace thinpipe {
 
 class AtomicFile {
  public:
-  // Opens a temporary file, .NAME.PID.tmp, beside `path`. Throws SystemError with its name, as write() and
-  // commit() do.
+  // Opens a temporary file of its own, .NAME.<16 random hexadecimal digits>.tmp, beside `path`. Throws
+  // SystemError with its name, as write() and commit() do.
   explicit AtomicFile(std::filesystem::path path);
   // Removes the temporary file unless commit() has renamed it.
   ~AtomicFile();

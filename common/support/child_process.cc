@@ -124,18 +124,28 @@ ChildProcess::ChildProcess(const Options& options) {
   const pid_t parent = ::getpid();
   pid_ = system_call("fork for " + options.arguments.at(0), ::fork());
   if (pid_ == 0) execute(options, parent, report.write_end);
-  report.write_end.reset();
-  // The pipe closes on exec, so end of file without any data means that the program is running.
-  const std::string failure = read_to_end(report.read_end, "wait for the start of " + options.arguments[0]);
-  if (!failure.empty()) {
-    wait();
-    throw Error(fmt::format("cannot start {}: {}", options.arguments[0], failure));
+  try {
+    report.write_end.reset();
+    // The pipe closes on exec, so end of file without any data means that the program is running.
+    const std::string failure = read_to_end(report.read_end, "wait for the start of " + options.arguments[0]);
+    if (!failure.empty()) {
+      wait();
+      throw Error(fmt::format("cannot start {}: {}", options.arguments[0], failure));
+    }
+    // Uses syscall() because Debian 12's glibc has no wrapper in a header that is safe for C++.
+    pidfd_ = FileDescriptor(static_cast<int>(
+        system_call("open a pidfd of " + options.arguments[0], ::syscall(SYS_pidfd_open, pid_, 0))));
+  } catch (...) {
+    end();  // without a whole object there is no destructor to do it
+    throw;
   }
-  // Uses syscall() because Debian 12's glibc has no wrapper in a header that is safe for C++.
-  pidfd_ = FileDescriptor(static_cast<int>(system_call("open a pidfd", ::syscall(SYS_pidfd_open, pid_, 0))));
 }
 
 ChildProcess::~ChildProcess() {
+  end();
+}
+
+void ChildProcess::end() noexcept {
   if (pid_ < 0 || status_) return;
   ::kill(pid_, SIGKILL);
   while (::waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {

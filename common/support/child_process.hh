@@ -56,6 +56,8 @@ class ChildProcess {
   std::optional<ExitStatus> try_wait();
 
  private:
+  // Kills and reaps the child unless that has happened.
+  void end() noexcept;
   std::optional<ExitStatus> reap(int wait_options);
 
   pid_t pid_ = -1;

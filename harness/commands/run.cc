@@ -147,8 +147,9 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   options.slurm.complete(experiment, arguments);
   const TrainerProgram trainer = TrainerProgram::find();
   const fs::path results = fs::path(options.results) / experiment.name;
-  const bool needs_all_records =
-      options.choice.only.empty() && options.run_id.empty() && !options.repeat.all && !options.dry_run;
+  // find_kept ends the reader's thread, but --prepare does not call it, and a sandbox needs a single thread.
+  const bool needs_all_records = options.choice.only.empty() && options.run_id.empty() &&
+                                 options.prepare.empty() && !options.repeat.all && !options.dry_run;
   std::optional<EarlyReader> early;
   if (needs_all_records) early.emplace(results);
   std::vector<Run> runs = plan_runs(experiment, trainer, options.choice.only);

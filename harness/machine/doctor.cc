@@ -20,7 +20,6 @@
 #include "common/support/file_descriptor.hh"
 #include "harness/machine/cpu_usage.hh"
 #include "harness/plan/trainer_program.hh"
-#include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/kernel_features.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/wakeup_latency.hh"
@@ -138,6 +137,15 @@ Finding examine_wake_ups() {
                        1e6 * wakeup_latency.quantile_s(0.99));
   };
   const netem::WakeupLatency asleep = netem::measure_wakeup_latency(sleeps);
+  if (const auto obstacle = netem::obstacle_to_awake_cores()) {
+    return {.name = "wake-ups",
+            .ok = asleep.quantile_s(0.5) <= latest_wake_up_s,
+            .found = fmt::format("sleeping threads wake up {}; cores cannot be kept awake: {}", told(asleep),
+                                 *obstacle),
+            .remedy =
+                "raise the quota, or give this process fewer CPUs (taskset), so that cores can be kept "
+                "awake. Shapers wake up as late, which makes links slower than their caps"};
+  }
   const netem::AwakeCores awake_cores;
   const netem::WakeupLatency awake = netem::measure_wakeup_latency(sleeps);
   return {.name = "wake-ups",

@@ -345,7 +345,10 @@ class RunInProgress {
 
   // Training begins.
   void begin() {
-    if (network_) {
+    if (network_ && script_) {  // which trains already
+      network_->begin(now_s());
+      network_->begin_connections_at_once();
+    } else if (network_) {
       network_->begin_connections();
       network_->begin(now_s());
       write_atomically(inputs_.begin_file(), "");

@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdint>
 #include <ctime>
+#include <exception>
 #include <list>
 
 #include <fcntl.h>
@@ -65,7 +66,7 @@ class Ranks {
     outcome_.ends.resize(network_.hosts().size());
     try {
       for (std::size_t rank = 0; rank < network_.hosts().size(); ++rank) start(rank);
-    } catch (const Error& error) {
+    } catch (const std::exception& error) {
       print_stderr("thinpipe: {}\n", error.what());
       outcome_.exit_code = cannot_start;
       return outcome_;

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <filesystem>
 #include <list>
 #include <map>
@@ -77,7 +78,7 @@ class Commands {
       const bool last = &command == &commands.back();
       try {
         start(command, last);
-      } catch (const Error& error) {
+      } catch (const std::exception& error) {
         print_stderr("thinpipe: {}\n", error.what());
         first_failure_ = first_failure_.value_or(cannot_start);
         return end_all();

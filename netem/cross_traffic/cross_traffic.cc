@@ -173,6 +173,10 @@ CrossTraffic::CrossTraffic(const Network& network, const std::vector<CrossFlow>&
 }
 
 CrossTraffic::~CrossTraffic() {
+  stop();
+}
+
+void CrossTraffic::stop() {
   for (const auto& flow : flows_) flow->stop();
 }
 
@@ -181,7 +185,7 @@ void CrossTraffic::begin() {
 }
 
 void CrossTraffic::end() {
-  for (const auto& flow : flows_) flow->stop();
+  stop();
   for (const auto& flow : flows_) flow->rethrow_failure();
 }
 

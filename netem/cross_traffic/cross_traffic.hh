@@ -29,10 +29,13 @@ class CrossTraffic {
   // Starts all flows, with two threads each.
   void begin();
 
-  // Stops them. Throws SystemError naming the first flow that failed. Only the first call has an effect.
+  // Stops them.
+  void stop();
+
+  // Stops them. Throws SystemError naming the first flow that failed.
   void end();
 
-  // After end(): returns each flow's bytes, in the order of the flows.
+  // After stop() or end(): returns each flow's bytes, in the order of the flows.
   std::vector<CrossFlowBytes> bytes() const;
 
  private:

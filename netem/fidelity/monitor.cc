@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netem/fidelity/monitor.hh"
 
-#include "netem/kernel/ip_routes.hh"
-
 namespace thinpipe::netem {
 
 Monitor::Monitor(const Network& network) : network_(network) {

@@ -9,7 +9,6 @@
 
 #include "netem/fidelity/link_probe.hh"
 #include "netem/fidelity/link_readings.hh"
-#include "netem/kernel/ip_routes.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/qdisc_stack.hh"
 #include "netem/topology/frame.hh"

@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/awake_cores.hh"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <ctime>
+#include <fstream>
 #include <memory>
 #include <numeric>
 #include <span>
+#include <sstream>
 #include <thread>
 #include <vector>
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -25,13 +29,28 @@
 namespace thinpipe::netem {
 namespace {
 
+constexpr std::size_t most_cpus = 1 << 20;
+
+// A set of CPUs with room for that many or more; empty.
+using CpuMask = std::vector<cpu_set_t>;
+CpuMask mask_for(std::size_t cpus) {
+  return CpuMask((cpus + CPU_SETSIZE - 1) / CPU_SETSIZE);
+}
+std::size_t bytes_of(const CpuMask& mask) {
+  return mask.size() * sizeof(cpu_set_t);
+}
+
 std::vector<int> usable_cpus() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  system_call("read which CPUs are usable", ::sched_getaffinity(0, sizeof usable, &usable));
+  CpuMask usable = mask_for(CPU_SETSIZE);
+  // The kernel refuses a mask with fewer CPUs than it may have.
+  while (::sched_getaffinity(0, bytes_of(usable), usable.data()) < 0) {
+    if (errno != EINVAL || usable.size() * CPU_SETSIZE >= most_cpus)
+      throw SystemError("read which CPUs are usable", errno);
+    usable = mask_for(2 * usable.size() * CPU_SETSIZE);
+  }
   std::vector<int> out;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(i, &usable)) out.push_back(i);
+  for (std::size_t i = 0; i < usable.size() * CPU_SETSIZE; ++i) {
+    if (CPU_ISSET_S(i, bytes_of(usable), usable.data())) out.push_back(static_cast<int>(i));
   }
   return out;
 }
@@ -47,6 +66,7 @@ void pause() {
 // One thread's count, on a cache line of its own.
 struct alignas(64) Count {
   std::atomic<std::uint64_t> turns = 0;
+  std::atomic<bool> has_thread = false;
 };
 
 // Yields the CPU about once per microsecond, so that a waking thread need not preempt this one. To the
@@ -72,7 +92,7 @@ void give_session_the_smallest_share() {
   ::close(file);
 }
 
-// Each step may fail: the threads then spin at the lowest priority that this machine grants.
+// Each step before the threads may fail: they then spin at the lowest priority that this machine grants.
 [[noreturn]] void keep_awake(const std::vector<int>& cpus, Count* counts, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(0);
@@ -84,17 +104,36 @@ void give_session_the_smallest_share() {
   ::sched_setscheduler(0, SCHED_IDLE, &none);
   give_session_the_smallest_share();
   std::vector<std::thread> threads;
-  for (const int cpu : cpus) {
-    threads.emplace_back([cpu, &count = *counts++] {
-      cpu_set_t only;
-      CPU_ZERO(&only);
-      CPU_SET(cpu, &only);
-      ::sched_setaffinity(0, sizeof only, &only);
-      spin(count);
-    });
+  try {
+    for (const int cpu : cpus) {
+      Count& count = *counts++;
+      threads.emplace_back([cpu, &count] {
+        CpuMask only = mask_for(static_cast<std::size_t>(cpu) + 1);
+        CPU_SET_S(static_cast<std::size_t>(cpu), bytes_of(only), only.data());
+        ::sched_setaffinity(0, bytes_of(only), only.data());
+        spin(count);
+      });
+      count.has_thread = true;
+    }
+    for (std::thread& thread : threads) thread.join();
+  } catch (...) {
+    ::_exit(1);  // outside this function is the parent's code, which would run on a second time
   }
-  for (std::thread& thread : threads) thread.join();
   ::_exit(0);
+}
+
+// Waits until `has_threads()` returns true of the child. On a busy machine the child, of the idle class, may
+// get its turn much later; the wait then ends without an error. Throws Error if the child has ended.
+void wait_for_threads(pid_t child, const auto& has_threads) {
+  constexpr int most_pauses = 1000;
+  for (int i = 0; i < most_pauses && !has_threads(); ++i) {
+    if (::waitpid(child, nullptr, WNOHANG) != 0)
+      throw Error(
+          "keep CPUs awake: a child process could not start a thread for each CPU; raise the limit on processes (ulimit -u, "
+          "or pids.max of the control group), or let CPUs sleep (--idle-cores may-sleep)");
+    const timespec pause{.tv_sec = 0, .tv_nsec = 1'000'000};
+    ::nanosleep(&pause, nullptr);
+  }
 }
 
 }  // namespace
@@ -104,6 +143,43 @@ bool wakes_up_late() {
   constexpr double max_s = 100e-6 * 3 / 8;
   constexpr int sleeps = 20;
   return measure_wakeup_latency(sleeps).quantile_s(0.5) > max_s;
+}
+
+std::optional<double> cpus_in_quota(std::string_view cpu_max) {
+  std::istringstream words{std::string(cpu_max)};
+  double quota_us = 0;
+  double period_us = 0;
+  if (!(words >> quota_us >> period_us) || period_us <= 0) return std::nullopt;
+  return quota_us / period_us;
+}
+
+std::optional<double> smallest_quota(const std::filesystem::path& groups,
+                                     const std::filesystem::path& hierarchy) {
+  constexpr std::string_view version_2 = "0::";
+  std::optional<double> out;
+  std::ifstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with(version_2)) continue;
+    // The group, those above it, and the root, which is a group of its own in a container.
+    for (std::filesystem::path group = line.substr(version_2.size());; group = group.parent_path()) {
+      std::ifstream file(hierarchy / group.relative_path() / "cpu.max");
+      std::string cpu_max;
+      std::getline(file, cpu_max);
+      if (const auto quota = cpus_in_quota(cpu_max)) out = std::min(*quota, out.value_or(*quota));
+      if (group.relative_path().empty()) break;
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> obstacle_to_awake_cores() {
+  const auto quota = smallest_quota("/proc/self/cgroup", "/sys/fs/cgroup");
+  const std::size_t cpus = usable_cpus().size();
+  if (!quota || *quota >= static_cast<double>(cpus)) return std::nullopt;
+  return fmt::format(
+      "a control group's quota (cpu.max) grants this process the time of {:.3g} of its {} CPUs, and threads that keep CPUs "
+      "awake would use it up",
+      *quota, cpus);
 }
 
 class AwakeCores::Turns {
@@ -119,25 +195,37 @@ class AwakeCores::Turns {
   Turns& operator=(const Turns&) = delete;
 
   Count* counts() const { return static_cast<Count*>(memory_); }
+  bool have_threads() const {
+    return std::ranges::all_of(all(), [](const Count& each) { return each.has_thread.load(); });
+  }
   std::uint64_t sum() const {
-    const std::span all(counts(), bytes_ / sizeof(Count));
-    return std::accumulate(all.begin(), all.end(), std::uint64_t{0},
+    const std::span<const Count> each_count = all();
+    return std::accumulate(each_count.begin(), each_count.end(), std::uint64_t{0},
                            [](std::uint64_t sum, const Count& each) {
                              return sum + each.turns.load(std::memory_order_relaxed);
                            });
   }
 
  private:
+  std::span<const Count> all() const { return {counts(), bytes_ / sizeof(Count)}; }
+
   std::size_t bytes_;
   void* memory_;
 };
 
 AwakeCores::AwakeCores() {
+  if (const auto obstacle = obstacle_to_awake_cores()) {
+    throw Error(fmt::format(
+        "keep CPUs awake: {}; raise the quota, give this process fewer CPUs (taskset), or let CPUs sleep (--idle-cores "
+        "may-sleep)",
+        *obstacle));
+  }
   const std::vector<int> cpus = usable_cpus();
   turns_ = std::make_shared<Turns>(cpus.size());
   const pid_t parent = ::getpid();
   pid_ = system_call("fork to keep CPUs awake", ::fork());
   if (pid_ == 0) keep_awake(cpus, turns_->counts(), parent);
+  wait_for_threads(pid_, [this] { return turns_->have_threads(); });
 }
 
 std::uint64_t AwakeCores::turns() const {

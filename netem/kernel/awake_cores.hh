@@ -5,7 +5,11 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
 
 #include <sys/types.h>
 
@@ -17,11 +21,26 @@ enum class IdleCores { as_needed, kept_awake, may_sleep };
 // about 20 ms.
 bool wakes_up_late();
 
+// Returns the number of CPUs whose time a control group may use by the text of its cpu.max, such as "150000
+// 100000" for 1.5; nullopt if it has no quota ("max 100000").
+std::optional<double> cpus_in_quota(std::string_view cpu_max);
+
+// Returns the smallest quota of the control groups, version 2, to which a process belongs; nullopt if none
+// has one. `groups`: /proc/self/cgroup. `hierarchy`: where they are mounted, /sys/fs/cgroup.
+std::optional<double> smallest_quota(const std::filesystem::path& groups,
+                                     const std::filesystem::path& hierarchy);
+
+// Returns why CPUs cannot be kept awake: a quota below this process's number of CPUs. The threads that keep
+// them awake would use it up, and the kernel would then stop everything else, too. nullopt if there is none.
+std::optional<std::string> obstacle_to_awake_cores();
+
 // A child process with one spinning thread per CPU that this process may use. The threads yield to all
 // others: they have the idle scheduling class, in a session with the smallest share of CPU time.
 class AwakeCores {
  public:
-  // Forks, so call it from a single-threaded process. Throws Error naming the attempt.
+  // Forks, so call it from a single-threaded process. Waits until the child has its threads: about a
+  // millisecond, at most a second. Throws Error naming the attempt, also if there is an
+  // obstacle_to_awake_cores() or a thread cannot be started.
   AwakeCores();
   // Ends the child. Its CPU time then counts as this process's own, like that of every child that has ended.
   ~AwakeCores();

@@ -18,6 +18,8 @@ struct Host {
   std::string name;
   std::string address;                                     // dotted IPv4
   std::optional<NetworkNamespace> network_namespace = {};  // nullopt on a loopback topology
+  // Of calls of its sockets: connect_limit_s() of its network (hops.hh).
+  double timeout_s = 5;
 
   // Moves the calling process into the host: into its network namespace, and into IPC and mount namespaces of
   // its own with an empty /dev/shm, so that no library bypasses the network. Call it in a forked child that

@@ -11,8 +11,6 @@
 namespace thinpipe::netem {
 namespace {
 
-constexpr double timeout_s = 5;
-
 sockaddr* generic(sockaddr_in& address) {
   return reinterpret_cast<sockaddr*>(&address);
 }
@@ -41,6 +39,14 @@ void limit_time(const FileDescriptor& socket, int option, double seconds) {
   system_call("set a socket's timeout", ::setsockopt(socket.get(), SOL_SOCKET, option, &limit, sizeof limit));
 }
 
+// Returns the result of connect() or accept(). Throws SystemError; if it timed out, with the time, of which
+// the error number of these calls says nothing.
+int within_time(const std::string& attempt, const Host& host, int result) {
+  if (result < 0 && (errno == EINPROGRESS || errno == EALREADY || errno == EAGAIN))
+    throw SystemError(fmt::format("{}: no answer within {:.3g} s", attempt, host.timeout_s), ETIMEDOUT);
+  return system_call(attempt, result);
+}
+
 }  // namespace
 
 FileDescriptor open_socket(const Host& host, int kind) {
@@ -54,7 +60,7 @@ FileDescriptor open_socket(const Host& host, int kind) {
   } else {
     open();
   }
-  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) limit_time(socket, option, timeout_s);
+  for (const int option : {SO_RCVTIMEO, SO_SNDTIMEO}) limit_time(socket, option, host.timeout_s);
   return socket;
 }
 
@@ -69,11 +75,11 @@ Connection Listener::connect(const Host& from) {
   Connection connection;
   connection.client = open_socket(from);
   // Called again, Linux's connect() waits for the same connection.
-  system_call(attempt, uninterrupted([&] {
+  within_time(attempt, from, uninterrupted([&] {
                 return ::connect(connection.client.get(), generic(address_), sizeof address_);
               }));
-  connection.server = FileDescriptor(system_call(
-      attempt + " (accept)",
+  connection.server = FileDescriptor(within_time(
+      attempt + " (accept)", host_,
       uninterrupted([this] { return ::accept4(socket_.get(), nullptr, nullptr, SOCK_CLOEXEC); })));
   return connection;
 }

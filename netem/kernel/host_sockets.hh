@@ -26,7 +26,7 @@ auto uninterrupted(const auto& call) {
   return result;
 }
 
-// Opens an IPv4 socket in the host, whose calls time out after 5 s. kind: SOCK_STREAM or SOCK_DGRAM.
+// Opens an IPv4 socket in the host, whose calls time out after host.timeout_s. kind: SOCK_STREAM or SOCK_DGRAM.
 FileDescriptor open_socket(const Host& host, int kind = SOCK_STREAM);
 
 // Accepts TCP connections in a host, all on one port, like a server.
@@ -34,7 +34,7 @@ class Listener {
  public:
   explicit Listener(const Host& host);
 
-  // Throws SystemError naming both hosts if they do not reach each other within 5 s.
+  // Throws SystemError naming both hosts, and the time-out if they do not reach each other within it.
   Connection connect(const Host& from);
 
  private:

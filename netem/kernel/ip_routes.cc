@@ -138,13 +138,15 @@ void Neighbours::add(const NetlinkSocket& socket, std::size_t own) const {
   socket.send_together("add the neighbours of " + host_address(own), std::move(others));
 }
 
-void add_gateway(const NetlinkSocket& socket, int ifindex, const std::string& hardware_address) {
-  const std::string attempt = fmt::format("add the gateway {} on device {}", hardware_address, ifindex);
+void add_gateway(const NetlinkSocket& socket, const std::string& device, int ifindex,
+                 const std::string& hardware_address) {
+  const std::string attempt = fmt::format("add the gateway {} on the device {}", hardware_address, device);
   socket.send(attempt, neighbour_request(attempt, ifindex, gateway_address, hardware_address));
 }
 
-void add_host_route(const NetlinkSocket& socket, int ifindex, std::size_t index) {
-  const std::string attempt = fmt::format("add the route to {} on device {}", host_address(index), ifindex);
+void add_host_route(const NetlinkSocket& socket, const std::string& device, int ifindex, std::size_t index) {
+  const std::string attempt =
+      fmt::format("add the route to {} on the device {}", host_address(index), device);
   const OwnedRoute route = make_route(attempt, ifindex, host_address(index), Forwarding::routed);
   socket.send(attempt,
               build_message(attempt, rtnl_route_build_add_request, route.get(), NLM_F_CREATE | NLM_F_EXCL));

@@ -52,9 +52,11 @@ class Neighbours {
 
 // Adds the permanent neighbour entry of a device's gateway. In a routed network the other end of a device is
 // its gateway. It has the same IP address on every device, and this entry maps it to a hardware address.
-void add_gateway(const NetlinkSocket& socket, int ifindex, const std::string& hardware_address);
+// `device`: its name for messages.
+void add_gateway(const NetlinkSocket& socket, const std::string& device, int ifindex,
+                 const std::string& hardware_address);
 
 // Routes packets for host `index` to the device's gateway.
-void add_host_route(const NetlinkSocket& socket, int ifindex, std::size_t index);
+void add_host_route(const NetlinkSocket& socket, const std::string& device, int ifindex, std::size_t index);
 
 }  // namespace thinpipe::netem

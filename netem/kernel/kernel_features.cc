@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/kernel_features.hh"
 
+#include <exception>
 #include <functional>
 #include <sstream>
 
@@ -42,7 +43,7 @@ void fill(const std::string& kind, rtnl_qdisc* qdisc) {
 std::optional<std::string> obstacle_to(const std::function<void()>& work) {
   try {
     NetworkNamespace().run(work);
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     return error.what();
   }
   return std::nullopt;
@@ -62,6 +63,8 @@ std::optional<std::string> obstacle_to_qdisc(const std::string& kind) {
     });
   } catch (const NetlinkError& error) {
     if (error.code() == -NLE_OBJ_NOTFOUND) return fmt::format("this kernel has no module sch_{}", kind);
+    return error.what();
+  } catch (const std::exception& error) {
     return error.what();
   }
   return std::nullopt;

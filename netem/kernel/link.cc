@@ -22,19 +22,23 @@ OwnedLink empty_link() {
   return own<OwnedLink>(rtnl_link_alloc());
 }
 
-OwnedLink read_device(const NetlinkSocket& socket, int ifindex) {
+OwnedLink read_device(const NetlinkSocket& socket, const std::string& device, int ifindex) {
   rtnl_link* found = nullptr;
-  netlink_call("read a device back", rtnl_link_get_kernel(socket.get(), ifindex, nullptr, &found));
+  netlink_call("read the device " + device + " back",
+               rtnl_link_get_kernel(socket.get(), ifindex, nullptr, &found));
   return OwnedLink(found);
 }
 
 // If the kernel silently rounded or refused this, the shapers would split every segment.
-void check_largest_segment(const NetlinkSocket& socket, int ifindex, unsigned asked) {
-  const OwnedLink link = read_device(socket, ifindex);
+void check_largest_segment(const NetlinkSocket& socket, const std::string& device, int ifindex,
+                           unsigned asked) {
+  const OwnedLink link = read_device(socket, device, ifindex);
   std::uint32_t held = 0;
-  netlink_call("read gso_max_size back", rtnl_link_get_gso_max_size(link.get(), &held));
-  if (held != asked)
-    throw Error(fmt::format("set gso_max_size: asked for {}, but the kernel holds {}", asked, held));
+  netlink_call("read gso_max_size of " + device + " back", rtnl_link_get_gso_max_size(link.get(), &held));
+  if (held != asked) {
+    throw Error(
+        fmt::format("set gso_max_size of {}: asked for {}, but the kernel holds {}", device, asked, held));
+  }
 }
 
 }  // namespace
@@ -58,10 +62,11 @@ void add_veth(const NetlinkSocket& socket, const Endpoint& a, const Endpoint& b)
               build_message(attempt, rtnl_link_build_add_request, link.get(), NLM_F_CREATE | NLM_F_EXCL));
 }
 
-void bring_up_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings) {
-  const std::string attempt = fmt::format("bring up device {}", ifindex);
-  const OwnedLink device = empty_link();
-  rtnl_link_set_ifindex(device.get(), ifindex);
+void bring_up_device(const NetlinkSocket& socket, const std::string& device, int ifindex,
+                     const DeviceSettings& settings) {
+  const std::string attempt = "bring up the device " + device;
+  const OwnedLink link = empty_link();
+  rtnl_link_set_ifindex(link.get(), ifindex);
   const OwnedLink changes = empty_link();
   rtnl_link_set_flags(changes.get(), IFF_UP);
   // Set here, not when a pair is created: the kernel ignores the group of the second end.
@@ -69,23 +74,22 @@ void bring_up_device(const NetlinkSocket& socket, int ifindex, const DeviceSetti
   if (settings.bridge) rtnl_link_set_master(changes.get(), *settings.bridge);
   if (settings.mtu_bytes) rtnl_link_set_mtu(changes.get(), *settings.mtu_bytes);
   const OwnedMessage message =
-      build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0);
+      build_message(attempt, rtnl_link_build_change_request, link.get(), changes.get(), 0);
   if (settings.gso_max_bytes) {
     netlink_call(attempt, nla_put_u32(message.get(), IFLA_GSO_MAX_SIZE, *settings.gso_max_bytes));
   }
   socket.send(attempt, message);
-  if (settings.gso_max_bytes) check_largest_segment(socket, ifindex, *settings.gso_max_bytes);
+  if (settings.gso_max_bytes) check_largest_segment(socket, device, ifindex, *settings.gso_max_bytes);
 }
 
-void set_device_up(const NetlinkSocket& socket, int ifindex, bool up) {
-  const std::string attempt = fmt::format("take device {} {}", ifindex, up ? "up" : "down");
-  const OwnedLink device = empty_link();
-  rtnl_link_set_ifindex(device.get(), ifindex);
+void set_device_up(const NetlinkSocket& socket, const std::string& device, int ifindex, bool up) {
+  const std::string attempt = fmt::format("take the device {} {}", device, up ? "up" : "down");
+  const OwnedLink link = empty_link();
+  rtnl_link_set_ifindex(link.get(), ifindex);
   const OwnedLink changes = empty_link();
   (up ? rtnl_link_set_flags : rtnl_link_unset_flags)(changes.get(), IFF_UP);
-  socket.send(attempt,
-              build_message(attempt, rtnl_link_build_change_request, device.get(), changes.get(), 0));
-  const bool held = (rtnl_link_get_flags(read_device(socket, ifindex).get()) & IFF_UP) != 0;
+  socket.send(attempt, build_message(attempt, rtnl_link_build_change_request, link.get(), changes.get(), 0));
+  const bool held = (rtnl_link_get_flags(read_device(socket, device, ifindex).get()) & IFF_UP) != 0;
   if (held != up) throw Error(fmt::format("{}: the kernel reports it as {}", attempt, held ? "up" : "down"));
 }
 

@@ -16,6 +16,7 @@ inline constexpr unsigned device_group = 77;
 // The first free interface index of a new namespace: 1 is the loopback device.
 inline constexpr int first_ifindex = 2;
 inline constexpr int loopback_ifindex = 1;
+inline constexpr const char* loopback_name = "lo";
 
 // One end of a veth pair, created directly in its namespace.
 struct Endpoint {
@@ -36,12 +37,13 @@ struct DeviceSettings {
 };
 
 // Applies the settings and brings the device up. Throws Error if the kernel then holds a gso_max_size other
-// than the one asked for.
-void bring_up_device(const NetlinkSocket& socket, int ifindex, const DeviceSettings& settings = {});
+// than the one asked for. `device`: its name for messages.
+void bring_up_device(const NetlinkSocket& socket, const std::string& device, int ifindex,
+                     const DeviceSettings& settings = {});
 
 // Takes a device down or brings it up, and reads back that it is. A device that goes down loses its routes
-// and neighbour entries. Its peer keeps them, but has no carrier.
-void set_device_up(const NetlinkSocket& socket, int ifindex, bool up);
+// and neighbour entries. Its peer keeps them, but has no carrier. `device`: its name for messages.
+void set_device_up(const NetlinkSocket& socket, const std::string& device, int ifindex, bool up);
 
 // Deletes the namespace's devices of group device_group, and with them their peers elsewhere. Throws if there
 // are none.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/netlink.hh"
 
+#include <cerrno>
+
 #include <fmt/format.h>
 
 namespace thinpipe::netem {
@@ -31,8 +33,13 @@ std::uint32_t number_in(nlattr* attribute) {
 }
 
 NetlinkSocket::NetlinkSocket() : socket_(own<OwnedSocket>(nl_socket_alloc())) {
-  // Reported by errno: libnl has no code of its own for "Too many open files".
-  system_call("open a netlink socket", nl_connect(socket_.get(), NETLINK_ROUTE) < 0 ? -1 : 0);
+  constexpr const char* attempt = "open a netlink socket";
+  errno = 0;
+  const int result = nl_connect(socket_.get(), NETLINK_ROUTE);
+  // libnl has no code of its own for "Too many open files". For other failures, such as no free port, errno
+  // may be left over.
+  if (result < 0 && (errno == EMFILE || errno == ENFILE)) throw SystemError(attempt, errno);
+  netlink_call(attempt, result);
 }
 
 void NetlinkSocket::send(std::string_view attempt, const OwnedMessage& message) const {

@@ -189,8 +189,18 @@ void check_active_queue(const ActiveQueue& held, const ShapedDevice& device, con
                           print(wanted), print(held)));
 }
 
+// Returns true if the device's queue must not be described again. Any message discards the frames that wait
+// in a red queue: the kernel gives it a new queue inside. Without one it keeps the decay of its average while
+// idle, which follows from the rate and has no effect while frames wait.
+bool keeps_queue(const NetlinkSocket& socket, Edit edit, const ShapedDevice& device, const LinkShape& asked) {
+  if (edit == Edit::add || asked.queueing != Queueing::red) return false;
+  const auto held = read_active_queue(socket, device);
+  return held && held->settings == active_queue_of(asked);
+}
+
 // Adds or changes a device's whole stack of qdiscs, and compares it with the shape asked for. A change also
-// describes every qdisc in full: libnl cannot send back the state that it has read from the kernel.
+// describes every qdisc in full, except as keeps_queue says: libnl cannot send back the state that it has
+// read from the kernel.
 LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& device,
                     const LinkShape& asked) {
   put(socket, edit, "shape " + device.name, new_token_bucket(device.ifindex, shaper_handle, asked));
@@ -208,7 +218,8 @@ LinkShape put_stack(const NetlinkSocket& socket, Edit edit, const ShapedDevice& 
                     .queue_bytes = asked.queue_bytes,
                     .turn_bytes = asked.burst_bytes});
   } else if (is_active(asked.queueing)) {
-    put_active_queue(socket, edit, attempt, device.ifindex, inside(holder), queue_handle, asked);
+    if (!keeps_queue(socket, edit, device, asked))
+      put_active_queue(socket, edit, attempt, device.ifindex, inside(holder), queue_handle, asked);
   } else {
     // tbf has a queue like this one of its own, but hides it: only an explicit queue shows its drops.
     put(socket, edit, attempt,

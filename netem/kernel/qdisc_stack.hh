@@ -35,9 +35,9 @@ bool is_held(const LinkShape& asked, const LinkShape& held);
 LinkShape shape_device(const NetlinkSocket& socket, const ShapedDevice& device, const LinkShape& asked);
 
 // Changes the shape of a device that shape_device has shaped, while frames keep passing, and returns the
-// shape that the kernel holds. Waiting frames stay in the queue unless it becomes too short for them; the
-// bucket is full again. A device without a netem cannot get impairments. Throws Error if the kernel holds
-// another shape.
+// shape that the kernel holds. Waiting frames stay in the queue unless it becomes too short for them, but a
+// change of a red queue's length or ECN discards them all; the bucket is full again. A device without a netem
+// cannot get impairments. Throws Error if the kernel holds another shape.
 LinkShape reshape_device(const NetlinkSocket& socket, const ShapedDevice& device, const LinkShape& asked);
 
 // Reads the counters of each device; all are in the socket's namespace.

@@ -127,7 +127,8 @@ int supervise(pid_t child, pid_t reaped, const PassedSignals& signals, Terminal 
     system_call("make mounts private", ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr));
     system_call("mount a new /proc",
                 ::mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC, nullptr));
-    bring_up_device(NetlinkSocket(), loopback_ifindex);  // workers without hosts communicate over it
+    // Workers without hosts communicate over it.
+    bring_up_device(NetlinkSocket(), loopback_name, loopback_ifindex);
     const pid_t program = system_call("fork inside the sandbox", ::fork());
     if (program == 0) execute(arguments, terminal, signals);
     report.write_end.reset();
@@ -148,6 +149,9 @@ bool inside_sandbox() {
 }
 
 int run_in_sandbox(const std::vector<std::string>& arguments, Terminal terminal) {
+  // A caller's caller may have ignored it. The kernel would then reap the child itself, and supervise() wait
+  // for ever.
+  std::signal(SIGCHLD, SIG_DFL);
   note_backlog();
   const PassedSignals signals;
   Pipe go = Pipe::create();

@@ -13,13 +13,13 @@ namespace thinpipe::netem {
 // Returns true if this process is inside a sandbox that run_in_sandbox made, and so may build a Network.
 bool inside_sandbox();
 
-// How the terminal's own signals (Ctrl-C, Ctrl-\\, Ctrl-Z, a hang-up) reach the inner program.
+// How the terminal's own signals (Ctrl-C, Ctrl-\\, a hang-up) reach the inner program.
 enum class Terminal {
   // Only the program gets them, passed on by the outer process. It has its own process group, so that none of
-  // them reaches its children.
+  // them reaches its children. Ctrl-Z is not passed on: it stops the outer process, and the program runs on.
   controlled,
   // The program shares the caller's process group, so they reach it and its children directly from the
-  // terminal, as they do any command. They are not passed on a second time.
+  // terminal, as they do any command, and so does Ctrl-Z. They are not passed on a second time.
   shared,
 };
 

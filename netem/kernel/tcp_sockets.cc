@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "netem/kernel/tcp_sockets.hh"
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
@@ -37,31 +35,31 @@ constexpr int closures_buffer_bytes = 1 << 20;
 constexpr std::uint32_t states_with_data = 1U << TCP_ESTABLISHED | 1U << TCP_FIN_WAIT1 | 1U << TCP_FIN_WAIT2 |
                                            1U << TCP_CLOSE_WAIT | 1U << TCP_LAST_ACK | 1U << TCP_CLOSING;
 
-std::string address_text(const __be32* address) {
-  std::array<char, INET_ADDRSTRLEN> text{};
-  ::inet_ntop(AF_INET, address, text.data(), text.size());
+// Returns the address in IPv4's notation also if it is ::ffff:a.b.c.d: a socket of IPv6 that is connected
+// over IPv4.
+std::string address_text(int family, const __be32* address) {
+  const bool is_mapped =
+      family == AF_INET6 && address[0] == 0 && address[1] == 0 && address[2] == htonl(0xffff);
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (is_mapped) {
+    ::inet_ntop(AF_INET, address + 3, text.data(), text.size());
+  } else {
+    ::inet_ntop(family, address, text.data(), text.size());
+  }
   return text.data();
-}
-
-// Older kernels send a shorter structure; what they lack stays zero.
-KernelTcpInfo read_info(const nlattr* attribute) {
-  KernelTcpInfo info{};
-  std::memcpy(&info, nla_data(attribute),
-              std::min(sizeof info, static_cast<std::size_t>(nla_len(attribute))));
-  return info;
 }
 
 // Appends the socket of an answer; libnl calls it for each.
 int take_answer(nl_msg* message, void* sockets) {
   nlmsghdr* const header = nlmsg_hdr(message);
   const auto* const answer = static_cast<const inet_diag_msg*>(nlmsg_data(header));
-  const nlattr* const attribute = nlmsg_find_attr(header, sizeof *answer, INET_DIAG_INFO);
+  nlattr* const attribute = nlmsg_find_attr(header, sizeof *answer, INET_DIAG_INFO);
   if (attribute == nullptr) return NL_OK;
-  const KernelTcpInfo info = read_info(attribute);
+  const auto info = struct_in<KernelTcpInfo>(attribute);
   static_cast<std::vector<TcpSocket>*>(sockets)->push_back(
-      {.local_address = address_text(answer->id.idiag_src),
+      {.local_address = address_text(answer->idiag_family, answer->id.idiag_src),
        .local_port = ntohs(answer->id.idiag_sport),
-       .remote_address = address_text(answer->id.idiag_dst),
+       .remote_address = address_text(answer->idiag_family, answer->id.idiag_dst),
        .remote_port = ntohs(answer->id.idiag_dport),
        .acknowledged_bytes = info.bytes_acked,
        .retransmitted_segments = info.total_retrans,
@@ -81,20 +79,23 @@ TcpSockets::TcpSockets()
   netlink_call(attempt, nl_connect(closures_.get(), NETLINK_SOCK_DIAG));
   netlink_call(attempt, nl_socket_set_buffer_size(closures_.get(), closures_buffer_bytes, 0));
   netlink_call(attempt, nl_socket_set_nonblocking(closures_.get()));
-  netlink_call(attempt, nl_socket_add_membership(closures_.get(), SKNLGRP_INET_TCP_DESTROY));
+  for (const int group : {SKNLGRP_INET_TCP_DESTROY, SKNLGRP_INET6_TCP_DESTROY})
+    netlink_call(attempt, nl_socket_add_membership(closures_.get(), group));
 }
 
 std::vector<TcpSocket> TcpSockets::open() const {
   std::vector<TcpSocket> out;
   netlink_call(attempt, nl_socket_modify_cb(requests_.get(), NL_CB_VALID, NL_CB_CUSTOM, take_answer, &out));
-  inet_diag_req_v2 request{};
-  request.sdiag_family = AF_INET;
-  request.sdiag_protocol = IPPROTO_TCP;
-  request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
-  request.idiag_states = states_with_data;
-  netlink_call(attempt,
-               nl_send_simple(requests_.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request));
-  netlink_call(attempt, nl_recvmsgs_default(requests_.get()));
+  for (const int family : {AF_INET, AF_INET6}) {
+    inet_diag_req_v2 request{};
+    request.sdiag_family = static_cast<std::uint8_t>(family);
+    request.sdiag_protocol = IPPROTO_TCP;
+    request.idiag_ext = 1U << (INET_DIAG_INFO - 1);
+    request.idiag_states = states_with_data;
+    netlink_call(attempt,
+                 nl_send_simple(requests_.get(), SOCK_DIAG_BY_FAMILY, NLM_F_DUMP, &request, sizeof request));
+    netlink_call(attempt, nl_recvmsgs_default(requests_.get()));
+  }
   return out;
 }
 

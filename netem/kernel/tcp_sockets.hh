@@ -12,7 +12,7 @@ namespace thinpipe::netem {
 
 // One end of a connection, and what it knows about the data that it sends. Counters begin with the connection.
 struct TcpSocket {
-  std::string local_address;  // dotted IPv4
+  std::string local_address;  // dotted IPv4, also of a socket of IPv6 that is connected over IPv4
   std::uint16_t local_port = 0;
   std::string remote_address;
   std::uint16_t remote_port = 0;

@@ -10,6 +10,16 @@
 
 namespace thinpipe::netem {
 
+std::string preload_list(const std::string& library, const char* own) {
+  if (library.find_first_of(" :") != std::string::npos) {
+    throw Error(fmt::format(
+        "preload {} into the workers: the dynamic linker splits paths at spaces and colons; build or install Thinpipe in "
+        "a folder whose path has neither",
+        library));
+  }
+  return own == nullptr || *own == '\0' ? library : fmt::format("{}:{}", own, library);
+}
+
 #ifdef THINPIPE_POLLING_LIBRARY
 
 namespace {
@@ -32,9 +42,7 @@ std::filesystem::path library() {
 
 std::vector<std::pair<std::string, std::string>> polling_environment() {
   constexpr const char* variable = "LD_PRELOAD";
-  const char* const own = std::getenv(variable);
-  const std::string others = own == nullptr || *own == '\0' ? "" : fmt::format(":{}", own);
-  return {{variable, library().string() + others}};
+  return {{variable, preload_list(library().string(), std::getenv(variable))}};
 }
 
 #else

@@ -108,6 +108,22 @@ TEST_P(ActiveQueueingTest, FramesAreMarkedInsteadOfDropped) {
   EXPECT_GT(filled.received, 1'000'000U);
 }
 
+TEST_P(ActiveQueueingTest, ARateThatLeavesTheQueueAsItIsLosesNoFrame) {
+  const Topology topology = routed_pair(GetParam(), true);
+  Network network(topology);
+  const Flow flow(network.host("a"), network.host("b"));
+  LinkShape shape = link_shape_of(topology.links[1].forward);
+  std::uint64_t waited_bytes = 0;
+  for (const double rate : {11e6, 12e6, 13e6}) {
+    std::this_thread::sleep_for(500ms);
+    waited_bytes += network.counters().at(0).backlog_bytes;
+    shape.rate_bit_per_s = rate;
+    EXPECT_EQ(network.reshape({1, true}, shape).read_back.rate_bit_per_s, rate);
+  }
+  EXPECT_GT(waited_bytes, 0U) << "nothing could be lost";
+  EXPECT_EQ(network.counters().at(0).drops, 0U);
+}
+
 TEST_P(ActiveQueueingTest, WithoutEcnFramesAreDropped) {
   const Filled filled = fill(routed_pair(GetParam(), false));
   EXPECT_FALSE(filled.negotiated);

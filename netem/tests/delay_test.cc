@@ -119,6 +119,12 @@ TEST_F(NetemTest, DelaysEachDirectionByItsOwnDelay) {
   EXPECT_NEAR(settled_delay_s(b, a, 0.050), 0.050, tolerance_s(0.050));
 }
 
+// A round trip takes longer than hosts without delays are given to connect.
+TEST_F(NetemTest, HostsThatAreFarApartConnect) {
+  const Network network(pair_with({{"delay", "2.6 s"}}));
+  EXPECT_EQ(network.host("a").timeout_s, 5 + 4 * 2 * 5.2);
+}
+
 TEST_F(NetemTest, LosesTheShareThatWasAskedAndCountsIt) {
   const Network network(pair_with({{"forward", {{"loss", 0.1}}}}));
   const LinkCounters before = network.counters()[0];

@@ -130,6 +130,27 @@ TEST_F(LinkCapturesTest, GoOnAfterTheLinkWasDown) {
   EXPECT_EQ(read_capture(ended.file, a_).payload_bytes, 100'000);
 }
 
+TEST(LinkCapturesNamesTest, LinksThatWouldShareAFileAreRefused) {
+  const Topology topology = parse_topology({{"name", "dashes"},
+                                            {"switches", {"a", "a-b", "b-c", "c"}},
+                                            {"hosts", {"h"}},
+                                            {"links",
+                                             {{{"between", {"a", "b-c"}}, {"rate", "100 Mbit/s"}},
+                                              {{"between", {"a-b", "c"}}, {"rate", "100 Mbit/s"}},
+                                              {{"between", {"c", "b-c"}}, {"rate", "100 Mbit/s"}},
+                                              {{"between", {"h", "a"}}}}}},
+                                           {"dashes", ""});
+  const Place place{"--capture", ""};
+  EXPECT_NO_THROW(check_links({.links = {"a->b-c", "b-c->a", "c-b-c"}}, topology, place));
+  try {
+    check_links({.links = {"a->b-c", "a-b->c"}}, topology, place);
+    FAIL() << "accepted";
+  } catch (const InputError& error) {
+    EXPECT_THAT(error.what(),
+                HasSubstr("--capture: the links a->b-c and a-b->c would share the file a-b-c.pcap"));
+  }
+}
+
 TEST_F(LinkCapturesTest, TellWhatEndedThem) {
   fs::create_symlink("/dev/full", file("a-s.pcap"));
   LinkCaptures captures(network_, {.links = {"a-s"}}, folder_.path());

@@ -182,6 +182,22 @@ TEST(NetworkTest, EveryHostReachesEveryOther) {
   }
 }
 
+TEST(NetworkTest, HostsThatDoNotAnswerInTimeAreNamed) {
+  Network network(parse_topology(
+      {{"name", "pair"},
+       {"switches", {"s"}},
+       {"hosts", {"a", "b"}},
+       {"links", {{{"between", {"a", "s"}}}, {{"between", {"s", "b"}}, {"rate", "100 Mbit/s"}}}}},
+      {"pair", ""}));
+  network.set_link_up(1, false);
+  try {
+    connect_hosts(network.host("a"), network.host("b"));
+    FAIL() << "connected over a link that is down";
+  } catch (const SystemError& error) {
+    EXPECT_THAT(error.what(), testing::HasSubstr("connect a to b: no answer within 5 s"));
+  }
+}
+
 TEST(NetworkTest, HostsHaveIpv6OffAndFixedNeighbours) {
   const Network network(three_switch());
   const Host& host = network.host("w4");

@@ -181,6 +181,29 @@ TEST(ScheduleRunnerTest, AveragesTheCapOfATraceByTrainTimeOverTrainTime) {
       << "it does not follow the trace";
 }
 
+TEST(ScheduleRunnerTest, TrainTimeThatWasSetBackCountsOnceInTheMeanCap) {
+  const Topology topology = shipped("three-switch");
+  Json config = trace(R"({"link": "left-middle", "file": "any"})");
+  config.update(events(R"([{"at": "1 s", "link": "middle-right", "rate": "20 Mbit/s"}])"));
+  const Schedule schedule = schedule_of(config, topology);
+  Network network(topology, schedule);
+  ScheduleRunner schedule_runner(network, schedule);
+  const double began = now_s();
+  schedule_runner.begin(began);
+  schedule_runner.apply_due(began);
+  schedule_runner.train_clock().stop(2);
+  EXPECT_EQ(schedule_runner.apply_due(began + 1), 2U) << "the second step and the event";
+  schedule_runner.set_back(1);
+  EXPECT_EQ(schedule_runner.apply_due(began + 1), 1U) << "the first step again";
+  schedule_runner.train_clock().stop(2);
+  EXPECT_EQ(schedule_runner.apply_due(began + 1), 1U);
+  schedule_runner.train_clock().stop(3);
+  // Two seconds of 100 Mbit/s and one of 250.
+  EXPECT_NEAR(schedule_runner.mean_rate_bit_per_s(0, began, began + 1000), 150e6, 1);
+  // One second of 100 Mbit/s; the event is not undone, so 20 from the time set back to.
+  EXPECT_NEAR(schedule_runner.mean_rate_bit_per_s(2, began, began + 1000), 140e6 / 3, 1);
+}
+
 TEST(ScheduleRunnerTest, AveragesTheCap) {
   const Topology topology = shipped("three-switch");
   const Schedule schedule = schedule_of(events(R"([{"at": "0 s", "link": "left->middle", "rate": "20 Mbit/s"},

@@ -8,8 +8,10 @@
 #include <sstream>
 #include <thread>
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include "common/support/file_descriptor.hh"
@@ -117,6 +119,69 @@ TEST(TcpConnectionsTest, CountWhatClosedConnectionsDid) {
   const std::int64_t sent_bytes = 20'000 + 30'000 + 40'000;
   EXPECT_GE(edge.acknowledged_bytes, sent_bytes);
   EXPECT_LE(edge.acknowledged_bytes, sent_bytes + 2 * 2) << "opening and closing count as a byte each";
+}
+
+// As for a script, which trains on meanwhile.
+TEST(TcpConnectionsTest, MayBeginWithoutAWait) {
+  const Network network(lossy_pair());
+  const Connection connection = connect_hosts(network.host("a"), network.host("b"));
+  TcpConnections connections(network);
+  connections.begin();
+  transfer(connection, 50'000);
+  connections.sample(100);
+  transfer(connection, 40'000);
+  const auto started = std::chrono::steady_clock::now();
+  connections.begin_at_once();
+  EXPECT_LT(std::chrono::steady_clock::now() - started, std::chrono::milliseconds(100));
+  transfer(connection, 30'000);
+  connections.end();
+  ASSERT_THAT(connections.edges(), ElementsAre(Field(&TcpEdge::from, "a")));
+  EXPECT_EQ(connections.edges().front().connections, 1);
+  EXPECT_EQ(connections.edges().front().acknowledged_bytes, 30'000);
+}
+
+FileDescriptor socket_of_ipv6(const Host& host) {
+  FileDescriptor out;
+  host.network_namespace->run(
+      [&out] { out = FileDescriptor(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0)); });
+  return out;
+}
+
+// Connects sockets of IPv6 over IPv4, as PyTorch, gRPC and Java do. Throws SystemError.
+Connection connect_by_mapped_addresses(const Host& from, const Host& to) {
+  const FileDescriptor listener = socket_of_ipv6(to);
+  sockaddr_in6 address{};
+  address.sin6_family = AF_INET6;
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  socklen_t length = sizeof address;
+  system_call("bind", ::bind(listener.get(), generic, length));
+  system_call("listen", ::listen(listener.get(), 1));
+  system_call("find the port", ::getsockname(listener.get(), generic, &length));
+  ::inet_pton(AF_INET6, ("::ffff:" + to.address).c_str(), &address.sin6_addr);
+  Connection out{.client = socket_of_ipv6(from), .server = {}};
+  system_call("connect", ::connect(out.client.get(), generic, length));
+  out.server = FileDescriptor(system_call("accept", ::accept(listener.get(), nullptr, nullptr)));
+  return out;
+}
+
+TEST(TcpConnectionsTest, SocketsOfIpv6OverIpv4CountToo) {
+  const Network network(lossy_pair());
+  const Host& a = network.host("a");
+  const Host& b = network.host("b");
+  if (!socket_of_ipv6(a)) GTEST_SKIP() << "this kernel has no IPv6";
+  TcpConnections connections(network);
+  const Connection kept = connect_by_mapped_addresses(a, b);
+  connections.begin();
+  transfer(kept, 50'000);
+  transfer(connect_by_mapped_addresses(a, b), 70'000);          // and closes it
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));  // closing takes a round trip
+  connections.end();
+  ASSERT_THAT(connections.edges(), ElementsAre(Field(&TcpEdge::from, "a")));
+  const TcpEdge edge = connections.edges().front();
+  EXPECT_EQ(edge.to, "b");
+  EXPECT_EQ(edge.connections, 2);
+  EXPECT_GE(edge.acknowledged_bytes, 50'000 + 70'000);
+  EXPECT_LE(edge.acknowledged_bytes, 50'000 + 70'000 + 2) << "opening and closing count as a byte each";
 }
 
 TEST(TcpConnectionsTest, SamplesAreASecondApart) {

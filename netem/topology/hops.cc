@@ -88,6 +88,29 @@ Impairments impairments_of(const std::vector<Hop>& path) {
   return out;
 }
 
+double connect_limit_s(const Topology& topology) {
+  constexpr double usual_s = 5;
+  constexpr double with_loss_s = 60;  // TCP repeats a lost request after 1 s, then 2 s, 4 s and so on
+  constexpr double round_trips = 4;
+  const std::set<std::string> switches(topology.switches.begin(), topology.switches.end());
+  double between_switches_s = 0;
+  double at_host_s = 0;
+  bool loses = false;
+  for (const Link& link : topology.links) {
+    double round_trip_s = 0;
+    for (const Direction* direction : {&link.forward, &link.backward}) {
+      round_trip_s += direction->impairments.delay_s + direction->impairments.jitter_s;
+      loses = loses || direction->impairments.loss > 0;
+    }
+    if (switches.contains(link.a) && switches.contains(link.b)) {
+      between_switches_s += round_trip_s;
+    } else {
+      at_host_s = std::max(at_host_s, round_trip_s);
+    }
+  }
+  return (loses ? with_loss_s : usual_s) + round_trips * (between_switches_s + 2 * at_host_s);
+}
+
 std::vector<std::vector<std::string>> islands(const Topology& topology) {
   return groups(topology, [](const Link& link) { return !link.bottleneck; });
 }

@@ -36,6 +36,11 @@ std::optional<Hop> narrowest(const std::vector<Hop>& path);
 // arrives once if no hop duplicates it.
 Impairments impairments_of(const std::vector<Hop>& path);
 
+// Returns the time in which any two hosts of the topology connect unless something is wrong, in seconds: 5 s
+// and four round trips of the links' delays, or 60 s and as much if a link loses frames. No path crosses more
+// than all links between switches and two links of hosts.
+double connect_limit_s(const Topology& topology);
+
 // Returns the islands: groups of hosts that reach each other without crossing a bottleneck, in the topology's
 // order.
 std::vector<std::vector<std::string>> islands(const Topology& topology);

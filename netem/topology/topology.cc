@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <functional>
 #include <iterator>
 #include <map>
@@ -154,6 +155,20 @@ void check_is_emulated(const Topology& topology, const Place& place) {
   throw InputError(place, fmt::format("works only over an emulated network, but the topology {} is of kind "
                                       "\"{}\"; remove it",
                                       topology.name, name_of(topology.kind)));
+}
+
+// Returns the bytes that the direction sends in this time, but at least that many. Throws InputError if a
+// buffer of the kernel's cannot hold them.
+double buffer_bytes(const Direction& direction, double seconds, double least_bytes, const Place& place) {
+  const double bytes_per_s = *direction.rate_bit_per_s / 8;
+  const double bytes = std::max(least_bytes, seconds * bytes_per_s);
+  if (bytes <= max_buffer_bytes) return bytes;
+  const double most_s = std::floor(1e3 * max_buffer_bytes / bytes_per_s) / 1e3;
+  throw InputError(place, fmt::format("is {} at {}, but the kernel holds {} at most; write at most {}",
+                                      format_quantity(Quantity::size, bytes),
+                                      format_quantity(Quantity::rate, *direction.rate_bit_per_s),
+                                      format_quantity(Quantity::size, max_buffer_bytes),
+                                      format_quantity(Quantity::duration, most_s)));
 }
 
 // Changes each direction of a bottleneck that has a cap, and checks it. Throws InputError if there is none.
@@ -378,16 +393,14 @@ std::string describe_congestion_controls(const Topology& topology, const std::ve
 }
 
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {
-  for_each_bottleneck(topology, place, [burst_s](Direction& direction) {
-    direction.burst_bytes =
-        std::max(min_burst_bytes(direction.frame), burst_s * *direction.rate_bit_per_s / 8);
+  for_each_bottleneck(topology, place, [&](Direction& direction) {
+    direction.burst_bytes = buffer_bytes(direction, burst_s, min_burst_bytes(direction.frame), place);
   });
 }
 
 void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place) {
-  for_each_bottleneck(topology, place, [queue_s](Direction& direction) {
-    direction.queue_bytes =
-        std::max(min_queue_bytes(direction.frame), queue_s * *direction.rate_bit_per_s / 8);
+  for_each_bottleneck(topology, place, [&](Direction& direction) {
+    direction.queue_bytes = buffer_bytes(direction, queue_s, min_queue_bytes(direction.frame), place);
   });
 }
 

@@ -168,7 +168,8 @@ std::vector<std::string> congestion_controls(const Topology& topology);
 std::string describe_congestion_controls(const Topology& topology, const std::vector<std::string>& held);
 
 // Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
-// at least to min_burst_bytes() (link_shape.hh). Throws InputError at `place` if that does not fit.
+// at least to min_burst_bytes() (link_shape.hh). Throws InputError at `place` if that does not fit, or is
+// more than the kernel holds.
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
 
 // Likewise sets the queue, at least to min_queue_bytes(). If the queue is fair, each flow has one of this length.

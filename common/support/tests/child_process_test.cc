@@ -9,6 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
@@ -46,6 +49,29 @@ TEST(ChildProcess, AFailureBeforeExecReachesTheParent) {
   } catch (const Error& error) {
     EXPECT_THAT(error.what(), testing::HasSubstr("enter the namespace of w3"));
   }
+}
+
+// The child takes all descriptors from the parent, which can then open no pidfd.
+TEST(ChildProcess, AFailureAfterTheStartIsNamedAndLeavesNoChild) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = before.rlim_max};
+  const auto take_descriptors = [&none] {
+    system_call("limit the parent", ::prlimit(::getppid(), RLIMIT_NOFILE, &none, nullptr));
+  };
+  std::exception_ptr failure;
+  try {
+    const ChildProcess child({.arguments = {"/bin/sleep", "1000"}, .before_exec = take_descriptors});
+  } catch (...) {
+    failure = std::current_exception();
+  }
+  // Before a look at the failure: sanitizers need descriptors, too.
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  ASSERT_TRUE(failure);
+  EXPECT_THAT([&] { std::rethrow_exception(failure); },
+              testing::ThrowsMessage<SystemError>("open a pidfd of /bin/sleep: Too many open files"));
+  EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+  EXPECT_EQ(errno, ECHILD) << "it runs on";
 }
 
 TEST(ChildProcess, ItsPidfdBecomesReadableWhenItEnds) {

@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/support/atomic_file.hh"
 #include "common/support/file_descriptor.hh"
 #include "common/support/tests/paths.hh"
 #include "common/support/tests/temporary_folder.hh"
@@ -77,6 +78,27 @@ TEST(WriteAtomically, AWriterKilledAtAnyMomentLeavesAWholeRecord) {
   }
   const auto files = fs::directory_iterator(folder.path());
   EXPECT_GT(std::distance(begin(files), end(files)), 1) << "no kill interrupted a write";
+}
+
+// Two processes may have the same number: in two sandboxes, or on two machines.
+TEST(WriteAtomically, WritersOfOneFileHaveTemporaryFilesOfTheirOwn) {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run.json";
+  AtomicFile first(path);
+  AtomicFile second(path);
+  first.write("first");
+  second.write("second");
+  std::size_t temporary_files = 0;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder.path())) {
+    const std::string name = entry.path().filename();
+    EXPECT_TRUE(name.starts_with(".run.json.") && name.ends_with(".tmp")) << name;
+    ++temporary_files;
+  }
+  EXPECT_EQ(temporary_files, 2U);
+  first.commit();
+  EXPECT_EQ(read_file(path), "first");
+  second.commit();
+  EXPECT_EQ(read_file(path), "second");
 }
 
 TEST(WriteAtomically, AFolderThatIsMissingIsNamed) {

@@ -58,6 +58,10 @@ void LiveNetwork::begin_connections() {
   if (connections_) connections_->begin();
 }
 
+void LiveNetwork::begin_connections_at_once() {
+  if (connections_) connections_->begin_at_once();
+}
+
 void LiveNetwork::begin(double now_s) {
   began_s_ = now_s;
   waits_before_ = read_cpu_waits();
@@ -100,6 +104,7 @@ std::optional<double> LiveNetwork::use_since_last() {
 void LiveNetwork::end() {
   if (ended_) return;
   links_.end();
+  cross_traffic_.stop();  // what it sent during the following steps would count, but not on the links
   if (series_) series_->end(links_.last());
   waits_after_ = read_cpu_waits();
   if (connections_) connections_->end();

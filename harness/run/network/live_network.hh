@@ -47,6 +47,8 @@ class LiveNetwork {
 
   // Counts what TCP connections do from now on, to be called just before begin(). Takes a tenth of a second.
   void begin_connections();
+  // Does the same in no time, to be called just after begin() if the workers train already.
+  void begin_connections_at_once();
 
   // Training begins at this moment of the monotonic clock: starts to meter the links, to apply the run's
   // schedule and to send the cross traffic.

@@ -83,12 +83,13 @@ TEST_F(ExecCommand, KeepsTheUsersThreadsAndSharesTheUsersGpus) {
   ::unsetenv("CUDA_VISIBLE_DEVICES");
 }
 
-TEST_F(ExecCommand, PreloadsWhatWorkersOfOneMachineNeedBeforeTheUsersLibraries) {
+TEST_F(ExecCommand, PreloadsWhatWorkersOfOneMachineNeedAfterTheUsersLibraries) {
   ::setenv("LD_PRELOAD", "libm.so.6", 1);
-  const auto ended = script("grep -q thinpipe-polling.so /proc/self/maps && echo ${LD_PRELOAD##*/}");
+  const auto ended =
+      script("grep -q thinpipe-polling.so /proc/self/maps && echo ${LD_PRELOAD%%/*} and ${LD_PRELOAD##*/}");
   ::unsetenv("LD_PRELOAD");
-  EXPECT_THAT(lines_of(ended.output),
-              UnorderedElementsAre("w0: thinpipe-polling.so:libm.so.6", "w1: thinpipe-polling.so:libm.so.6"));
+  EXPECT_THAT(lines_of(ended.output), UnorderedElementsAre("w0: libm.so.6: and thinpipe-polling.so",
+                                                           "w1: libm.so.6: and thinpipe-polling.so"));
 }
 
 TEST_F(ExecCommand, KeepsStandardOutputAndErrorApart) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Full disks, foreign files and workers that report nonsense: each gives one clear message and loses nothing.
+#include <csignal>
 #include <fstream>
 
 #include <fcntl.h>
@@ -221,6 +222,17 @@ TEST(HostileSurroundings, ASweepSurvivesALogThatCannotBeWritten) {
   EXPECT_EQ(run_in_shell(program, "run experiment.json", "> /dev/null 2> /dev/full").status.code, 0);
   EXPECT_EQ(program.record("1").at("status"), "completed");
   EXPECT_EQ(program.record("2").at("status"), "completed");
+}
+
+TEST(HostileSurroundings, AParentThatIgnoresTheEndsOfItsChildrenIsNoObstacle) {
+  const Program program;
+  std::vector<std::string> arguments = program.run_arguments(program.experiment(loopback));
+  arguments.insert(arguments.begin(), built_program("thinpipe"));
+  ChildProcess process({.arguments = arguments,
+                        .environment = {{"THINPIPE_TRAINER", fake_trainer()}},
+                        .before_exec = [] { std::signal(SIGCHLD, SIG_IGN); }});
+  EXPECT_EQ(process.wait().describe(), "exit code 0");
+  EXPECT_EQ(program.record("base").at("status"), "completed");
 }
 
 TEST(HostileSurroundings, PathsThatAreNoTextAreRefusedBeforeAnythingStarts) {

@@ -84,6 +84,21 @@ TEST(CrossTraffic, PausesBetweenItsTimes) {
   EXPECT_NEAR(pausing.flow.sent / constant.flow.sent, 1.0 / 3, 0.1);
 }
 
+TEST(CrossTraffic, SendsNothingMoreOnceItIsStopped) {
+  const Network network(three_switch());
+  CrossTraffic traffic(network, {{.from = network.hosts().front().name,
+                                  .to = network.hosts().back().name,
+                                  .rate_bit_per_s = rate_bit_per_s}});
+  traffic.begin();
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  traffic.stop();
+  const double sent = traffic.bytes().at(0).sent;
+  EXPECT_GT(sent, 0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  traffic.end();
+  EXPECT_EQ(traffic.bytes().at(0).sent, sent);
+}
+
 TEST(CrossTraffic, StopsWithItsObject) {
   const Network network(three_switch());
   CrossTraffic traffic(network, {{.from = network.hosts().front().name, .to = network.hosts().back().name}});

@@ -14,10 +14,13 @@
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
+#include "common/support/tests/temporary_folder.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -90,6 +93,68 @@ TEST(AwakeCores, EndsWithItsOwnersProcess) {
   ASSERT_EQ(::read(told.read_end.get(), &pid, sizeof pid), static_cast<ssize_t>(sizeof pid));
   ::waitpid(owner, nullptr, 0);
   EXPECT_TRUE(becomes_true([&] { return policies_of(pid).empty(); }));
+}
+
+// A user who may have two processes: this test's, and the child without its threads.
+TEST(AwakeCores, AChildWithoutItsThreadsIsAnError) {
+  constexpr int cannot_become_user = 2;
+  const pid_t owner = ::fork();
+  if (owner == 0) {
+    constexpr uid_t user = 54'321;
+    const rlimit two{.rlim_cur = 2, .rlim_max = 2};
+    if (::geteuid() != 0 || ::setrlimit(RLIMIT_NPROC, &two) != 0 || ::setuid(user) != 0)
+      ::_exit(cannot_become_user);
+    try {
+      const AwakeCores awake;
+    } catch (const Error& error) {
+      const bool is_clear = std::string(error.what()).find("could not start a thread") != std::string::npos;
+      ::_exit(is_clear && ::waitpid(-1, nullptr, WNOHANG) == -1 ? 0 : 3);
+    } catch (...) {
+      ::_exit(4);
+    }
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(owner, &status, 0), owner);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == cannot_become_user) GTEST_SKIP() << "needs root";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(CpuQuota, IsInCpus) {
+  EXPECT_EQ(cpus_in_quota("max 100000\n"), std::nullopt);
+  EXPECT_EQ(cpus_in_quota("150000 100000\n"), 1.5);
+  EXPECT_EQ(cpus_in_quota("25000 50000"), 0.5);
+  EXPECT_EQ(cpus_in_quota(""), std::nullopt);
+  EXPECT_EQ(cpus_in_quota("100000 0"), std::nullopt);
+}
+
+TEST(CpuQuota, IsTheSmallestOfAGroupAndThoseAboveIt) {
+  const TemporaryFolder folder;
+  const std::filesystem::path groups = folder.path() / "cgroup";
+  const auto write = [&](const std::filesystem::path& file, const std::string& text) {
+    std::filesystem::create_directories((folder.path() / file).parent_path());
+    std::ofstream(folder.path() / file) << text;
+  };
+  const auto quota_of = [&](const std::string& group) {
+    write("cgroup", "4:memory:/other\n0::" + group + "\n");
+    return smallest_quota(groups, folder.path() / "mounted");
+  };
+  EXPECT_EQ(smallest_quota(groups, folder.path() / "mounted"), std::nullopt) << "no control groups";
+  EXPECT_EQ(quota_of("/a/b"), std::nullopt) << "no hierarchy of version 2";
+  write("mounted/a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(quota_of("/a/b"), std::nullopt);
+  write("mounted/a/cpu.max", "300000 100000\n");
+  EXPECT_EQ(quota_of("/a/b"), 3);
+  write("mounted/a/b/cpu.max", "400000 100000\n");
+  EXPECT_EQ(quota_of("/a/b"), 3);
+  write("mounted/a/b/cpu.max", "200000 100000\n");
+  EXPECT_EQ(quota_of("/a/b"), 2);
+  EXPECT_EQ(quota_of("/a"), 3);
+  EXPECT_EQ(quota_of("/"), std::nullopt);
+  write("mounted/cpu.max", "50000 100000\n");
+  EXPECT_EQ(quota_of("/"), 0.5) << "as in a container";
+  EXPECT_EQ(quota_of("/a/b"), 0.5);
 }
 
 // A reader must not wait for the end of a pipe because the child still holds the other end.

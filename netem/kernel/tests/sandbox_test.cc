@@ -74,6 +74,14 @@ TEST(SandboxTest, ReportsADeathBySignal) {
   EXPECT_EQ(run_helper({"die", std::to_string(SIGTERM)}).describe(), "exit code 143");
 }
 
+// As under a parent that ignores SIGCHLD, which exec does not change.
+TEST(SandboxTest, ReturnsTheExitCodeAlsoIfChildrensEndsAreIgnored) {
+  Helper helper({"exit", "5"}, [] { std::signal(SIGCHLD, SIG_IGN); });
+  pollfd end{.fd = helper.process.pidfd().get(), .events = POLLIN, .revents = 0};
+  ASSERT_EQ(::poll(&end, 1, 20'000), 1) << "it waits for ever";
+  EXPECT_EQ(helper.process.wait().describe(), "exit code 5");
+}
+
 TEST(SandboxTest, ASignalToTheOuterProcessArrivesOnce) {
   Helper helper({"count-interrupts"});
   ASSERT_EQ(helper.line(), "ready");

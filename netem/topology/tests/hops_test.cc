@@ -66,6 +66,18 @@ TEST(HopsTest, ImpairmentsOfAWayAddUp) {
   EXPECT_EQ(way.duplication, 0);
 }
 
+TEST(HopsTest, HostsHaveTimeToConnectOverDelayedLinks) {
+  EXPECT_EQ(connect_limit_s(three_switch()), 5);
+  const char* const delayed = R"({"name": "n", "switches": ["l", "r"], "hosts": ["a", "b", "c"], "links": [
+      {"between": ["a", "l"], "rate": "1 Gbit/s", "forward": {"delay": "2 s", "jitter": "1 s"}},
+      {"between": [["b", "c"], "r"], "rate": "1 Gbit/s", "delay": "1 s"},
+      {"between": ["l", "r"], "rate": "100 Mbit/s", "delay": "3 s")";
+  // A round trip takes 6 s between the switches, and at most 3 s at either host.
+  EXPECT_DOUBLE_EQ(connect_limit_s(parsed((std::string(delayed) + "}]}").c_str())), 5 + 4 * (6 + 2 * 3));
+  EXPECT_DOUBLE_EQ(connect_limit_s(parsed((std::string(delayed) + R"(, "loss": 0.01}]})").c_str())),
+                   60 + 4 * (6 + 2 * 3));
+}
+
 TEST(HopsTest, CappedHopsAreBothDirectionsOfEachCap) {
   const Topology topology = three_switch();
   EXPECT_THAT(names(capped_hops(topology)),

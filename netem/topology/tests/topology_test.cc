@@ -264,5 +264,24 @@ TEST(TopologyTest, BottleneckRateNeedsABottleneckAndAFittingRate) {
   }
 }
 
+TEST(TopologyTest, BottleneckBuffersFitTheKernel) {
+  Topology topology = load_topology(folder + "three-switch.json");
+  set_bottleneck_rate(topology, 10e9, {"e.json", "/base/bottleneck/rate"});
+  set_bottleneck_queue(topology, 0.8, {"e.json", "/base/bottleneck/queue"});
+  EXPECT_EQ(topology.links[8].forward.queue_bytes, 1e9);
+  for (const auto& [set, key] :
+       {std::pair{&set_bottleneck_queue, "queue"}, std::pair{&set_bottleneck_burst, "burst"}}) {
+    const Place place{"e.json", std::string("/base/bottleneck/") + key};
+    try {
+      set(topology, 2, place);
+      ADD_FAILURE() << "accepted a " << key << " of 2.5 GB";
+    } catch (const InputError& error) {
+      EXPECT_EQ(error.place().pointer, place.pointer);
+      EXPECT_THAT(error.message(), testing::HasSubstr("is 2.5 GB at 10 Gbit/s"));
+      EXPECT_THAT(error.message(), testing::HasSubstr("write at most 800 ms"));
+    }
+  }
+}
+
 }  // namespace
 }  // namespace thinpipe::netem
