@@ -32,9 +32,11 @@ SentBytes planned_bytes(const Run& run) {
                      std::accumulate(sent.shifted.begin(), sent.shifted.end(), 0.0) -
                      bytes_around_ring(sent.codes, static_cast<std::size_t>(run.workers));
   for (const GroupShift& shift : sent.group_shifts) sent.around_ring -= shift.bytes;
-  if (run.collective == "nccl") {  // its broadcasts and gathers go from rank to rank
+  if (run.collective == "nccl") {  // its broadcasts and gathers go from rank to rank, its codes in bytes
     sent.shifted.resize(static_cast<std::size_t>(std::max<std::int64_t>(1, run.workers - 1)));
     sent.shifted.front() += std::exchange(sent.broadcast, 0) + std::exchange(sent.gathered, 0);
+    sent.around_ring +=
+        bytes_around_ring(std::exchange(sent.codes, 0), static_cast<std::size_t>(run.workers));
   }
   return sent;
 }

@@ -14,7 +14,7 @@ namespace thinpipe {
 std::optional<ExchangePrediction> predict_exchange(const Run& run);
 
 // Returns the bytes that one worker sends per iteration, the mean over workers: those of the plan, except for
-// sums of codes along a tree.
+// sums of codes along a tree, which take fewer bits (in NCCL's tree, bytes).
 double sent_bytes_per_iteration(const Run& run);
 
 // Returns the time of an iteration with compute_s of compute, if the exchange of all buckets takes

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "trainer/base/tensor_span.hh"
 
@@ -77,6 +78,17 @@ torch::Tensor KeptEntries::mask(const Bucket& bucket) const {
     if (mask.defined()) all.narrow(0, slice.offset, slice.size).copy_(mask);
   }
   return all;
+}
+
+std::vector<bool> KeptEntries::kept_blocks(const Bucket& bucket, std::int64_t block_size) const {
+  const torch::Tensor all = mask(bucket);
+  const std::span<const bool> kept = elements<bool>(all);
+  std::vector<bool> blocks;
+  for (std::int64_t begin = 0; begin < bucket.size; begin += block_size) {
+    const std::int64_t end = std::min(begin + block_size, bucket.size);
+    blocks.push_back(std::any_of(kept.begin() + begin, kept.begin() + end, std::identity()));
+  }
+  return blocks;
 }
 
 torch::Tensor KeptEntries::pack(const Bucket& bucket) const {

@@ -23,6 +23,10 @@ class KeptEntries {
   // Returns bool [bucket.size].
   torch::Tensor mask(const Bucket& bucket) const;
 
+  // Returns for each block of `block_size` entries of the bucket whether it has a kept one. The last block
+  // may be shorter.
+  std::vector<bool> kept_blocks(const Bucket& bucket, std::int64_t block_size) const;
+
   // Returns the kept entries of bucket.gradient, concatenated: float32 [count(bucket)]. If all entries are
   // kept, returns bucket.gradient itself.
   torch::Tensor pack(const Bucket& bucket) const;

@@ -19,6 +19,18 @@ std::unique_ptr<Synchroniser> make_inner(const Json& description, const std::str
   if (inner->senses_network()) refuse("it senses the network, which local steps leave idle");
   if (inner->properties().applies_momentum) refuse("it applies momentum, as " + outer + " itself does");
   if (inner->clipping() == Clipping::none) refuse("its result does not have the size of the weights' change");
+  if (inner->shifts_evaluation()) {
+    refuse(
+        "it evaluates gradients at shifted weights, but local steps evaluate them at each worker's own (with "
+        "\"detached\": 0, gmc shifts nothing)");
+  }
+  // Changes of weights are updates already.
+  if (description.at("name") == "ef" && description.value("units", "gradient") == "update") {
+    throw InputError(place / "units",
+                     fmt::format("must be gradient inside {}: weight changes contain the learning rate "
+                                 "already, so that update would have no effect",
+                                 outer));
+  }
   return inner;
 }
 

@@ -282,16 +282,22 @@ void TrainingLoop::prune_at_start() {
   if (schedule_.final_ratio() > 0) progress_.pruning_time_s += stopwatch.elapsed_s();
 }
 
+// With local steps, the workers' own weights differ: rank 0's would decide for all.
+Mask TrainingLoop::choose_next_mask(double ratio) {
+  MeteredCollective& network = exchange_->idle_collective();
+  const CommonWeights common(exchange_->rounds());
+  model_->to(torch::kCPU);  // criteria work on the CPU, in float32
+  Mask mask = share_mask(
+      *model_, [&] { return choose_mask(config_, *model_, dataset_, ratio, mask_.get()); }, network);
+  model_->to(device_);
+  return mask;
+}
+
 void TrainingLoop::prune_if_due() {
   const std::optional<double> ratio = schedule_.due(progress_.iteration);
   if (!ratio || progress_.iteration == 0) return;
   const Stopwatch stopwatch;
-  MeteredCollective& network = exchange_->idle_collective();
-  model_->to(torch::kCPU);  // criteria work on the CPU, in float32
-  Mask mask = share_mask(
-      *model_, [&] { return choose_mask(config_, *model_, dataset_, *ratio, mask_.get()); }, network);
-  model_->to(device_);
-  *mask_ = std::move(mask);
+  *mask_ = choose_next_mask(*ratio);
   enforce(*mask_, *model_, *optimiser_);
   exchange_->adopt_mask(*mask_);
   progress_.pruning_time_s += stopwatch.elapsed_s();

@@ -102,6 +102,7 @@ class TrainingLoop {
   void share_start(const TensorMap& initial_weights);
   void prune_at_start();
   void make_exchange();
+  Mask choose_next_mask(double ratio);
   void prune_if_due();
   void check_mask_if_due();
   void resume();

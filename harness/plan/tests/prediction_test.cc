@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/plan/prediction.hh"
 
+#include <memory>
+
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
@@ -58,6 +60,29 @@ TEST(PredictExchange, SumsOfCodesCrossABottleneckInAsFewBitsAsTheyNeed) {
   const auto around_ring = predict_exchange(three_switch(), 8, {.codes = 1e6});
   ASSERT_TRUE(around_ring);
   EXPECT_DOUBLE_EQ(around_ring->wire_bytes_per_iteration, 1.75e6 * 1514 / 1448);
+}
+
+// NCCL sums codes as bytes, along a tree too.
+TEST(PredictExchange, NcclSumsCodesInBytes) {
+  Setting setting;
+  setting.topology = three_switch();
+  CheckedConfig training;
+  training.plan = {{"sent_bytes_per_iteration", 1.75e6}, {"codes_per_iteration", 1e6}, {"largest_code", 1}};
+  thinpipe::Run run;
+  run.workers = 8;
+  run.setting = std::make_shared<const Setting>(setting);
+  run.training = std::make_shared<const CheckedConfig>(training);
+  run.reduction_tree = {4, 0, 0, -1, 3, 3, 5, 5};
+  run.collective = "nccl";
+  const auto nccl = predict_exchange(run);
+  ASSERT_TRUE(nccl);
+  EXPECT_DOUBLE_EQ(nccl->wire_bytes_per_iteration, 1e6 * 1514 / 1448);
+  EXPECT_DOUBLE_EQ(sent_bytes_per_iteration(run), 1.75e6);
+  run.collective = "island";
+  const auto island = predict_exchange(run);
+  ASSERT_TRUE(island);
+  EXPECT_DOUBLE_EQ(island->wire_bytes_per_iteration, 0.5e6 * 1514 / 1448);
+  EXPECT_LT(sent_bytes_per_iteration(run), 0.5 * 1.75e6);
 }
 
 TEST(PredictExchange, PairsCrossABottleneckAsOftenAsTheyLieOnBothSides) {

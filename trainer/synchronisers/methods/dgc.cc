@@ -92,6 +92,9 @@ class Dgc : public Sparsifier, public AdjustableRatio {
     return properties;
   }
 
+  // The residual has earlier steps whatever the options, which properties() does not tell.
+  Clipping clipping() const override { return Clipping::local; }
+
   void finish_dense(Bucket& bucket, int world_size) override {
     if (options_.clip > 0) clip(bucket.gradient, world_size);
     accumulate_momentum(bucket);

@@ -47,15 +47,19 @@ struct OkTopkOptions {
 // regions are computed again: each worker computes those that give every owner the same number of entries of
 // its I, and their mean is used.
 //
+// Thresholds that change by a percent per step cannot follow a ratio that `netsense` raises. If k has grown,
+// θ becomes exact in that step, and each owner gathers its k/N largest sums, of which Θ is the k-th largest.
+// An exact Θ takes up to N times as many sums, and netsense would mistake their time for a slow network.
+//
 // Li & Hoefler, Ok-Topk (PPoPP 2022). Above 4k/3 its published code raises a threshold by at most 16 %, which
 // bounds nothing once the learning rate has fallen. Here the choice is then exact, k of |acc| or 4k/3 of an
 // owner's sums, and the threshold becomes that of the k largest. The published code also reduces densely for
 // 512 steps and sends indices as floats. If one owner has 4 times the mean, the paper spreads entries evenly
 // before gathering them; here they are gathered as they are.
 //
-// State: e, float32 [n]; per bucket an age, two thresholds and N + 1 boundaries, which are reset in a new
-// layout.
-// Payload about 8k + 8k/N bytes, at most 8·4k/3 twice; 4N + 4 for sizes; 8(N - 1) with new regions.
+// State: e, float32 [n]; per bucket an age, the latest k, two thresholds and N + 1 boundaries, which are
+// reset in a new layout. Payload about 8k + 8k/N bytes, at most 8·4k/3 twice; 4N + 4 for sizes; 8(N - 1) with
+// new regions.
 class OkTopk : public Synchroniser, public AdjustableRatio {
  public:
   OkTopk(const OkTopkOptions& options, const SynchroniserContext& context)
@@ -95,7 +99,9 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     OkTopkChoice choice = choices_.at(bucket.index);
     // Before the first step, or if the checkpoint is from another number of workers.
     if (std::ssize(choice.boundaries) != workers + 1) choice = {};
-    const bool estimates = choice.age % options_.threshold_every == 0;
+    const bool is_due = choice.age % options_.threshold_every == 0;
+    const bool estimates = is_due || k > choice.latest_k;
+    const std::int64_t k_of_region = estimates && !is_due ? (k + workers - 1) / workers : k;
 
     residual_.add_to(bucket);
     const std::span<float> values = floats(bucket.gradient);
@@ -104,7 +110,7 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     const Messages received = exchange_any(split_by_owner(values, own, choice.boundaries), network);
     const std::vector<float> sums = sums_of_region(received, choice.boundaries, network.rank());
     const torch::Tensor message =
-        message_of(write_entries(choice.choose_of_region(sums, k, estimates, network.rank())));
+        message_of(write_entries(choice.choose_of_region(sums, k_of_region, estimates, network.rank())));
     const std::vector<SparseEntry> all =
         choice.choose_of_all(join(gather_any(message, network), choice.boundaries), k, estimates);
 
@@ -115,6 +121,7 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     bucket.gradient.zero_();
     for (const SparseEntry& entry : all) values[entry.index] = entry.value / static_cast<float>(workers);
     ++choice.age;
+    choice.latest_k = k;
     staged_[bucket.index] = std::move(choice);
   }
 
@@ -128,6 +135,7 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
         .payload_bytes = 2 * most * sparse_entry_bytes,
         .sent_bytes = (to_owners + from_others) * sparse_entry_bytes,
         .pairwise_bytes = to_owners * sparse_entry_bytes,
+        .gathered_bytes = from_others * sparse_entry_bytes,
         .delivered_bytes = ((world_size - 1) * most + from_others) * sparse_entry_bytes};
     return sizes_traffic(world_size) + entries + all_reduce_traffic(8 * (world_size - 1), world_size);
   }
@@ -138,10 +146,12 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
     const double usual = k / world_size;
     const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);
-    const double sent = (k / world_size + gathered) * (world_size - 1) * sparse_entry_bytes;
+    const auto leaving = static_cast<double>((world_size - 1) * sparse_entry_bytes);
+    const double sent = (k / world_size + gathered) * leaving;
     const ExpectedTraffic entries{.payload_bytes = (k + gathered) * sparse_entry_bytes,
                                   .sent_bytes = sent,
-                                  .pairwise_bytes = k / world_size * (world_size - 1) * sparse_entry_bytes,
+                                  .pairwise_bytes = k / world_size * leaving,
+                                  .gathered_bytes = gathered * leaving,
                                   .delivered_bytes = sent};
     return sizes_traffic(world_size) + entries;
   }

@@ -6,6 +6,7 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/quantised/block_streams.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
@@ -38,11 +39,14 @@ struct OmniReduceOptions {
 // its non-zero blocks to their aggregators, and each aggregator sends the sums of the union to N-1 workers.
 class OmniReduce : public Synchroniser {
  public:
-  explicit OmniReduce(const OmniReduceOptions& options) : options_(options) {}
+  OmniReduce(const OmniReduceOptions& options, const SynchroniserContext& context)
+      : options_(options), kept_(context.kept) {}
 
   MethodProperties properties() const override {
     return {.estimate = Estimate::exact, .traffic_depends_on_data = true};
   }
+
+  void adopt_masks(const std::vector<torch::Tensor>& kept) override { kept_.adopt(kept); }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     const BlockStreams layout = layout_for(bucket, network.world_size());
@@ -96,10 +100,10 @@ class OmniReduce : public Synchroniser {
     return {.payload_bytes = bytes, .sent_bytes = bytes, .pairwise_bytes = bytes, .delivered_bytes = bytes};
   }
 
-  // After pruning nearly every block has a non-zero entry, so messages are full.
+  // Every entry that pruning kept is non-zero on every worker, and messages are full.
   ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     const BlockStreams layout = layout_for(bucket, world_size);
-    const auto blocks = static_cast<double>(layout.blocks());
+    const auto blocks = static_cast<double>(blocks_to_send(bucket, layout));
     const double message_share = 8.0 / static_cast<double>(layout.width);
     const double bytes = 2 * blocks * (8 + message_share + 4 * static_cast<double>(layout.block_size)) *
                          (world_size - 1) / world_size;
@@ -114,6 +118,13 @@ class OmniReduce : public Synchroniser {
     const std::int64_t blocks_each = (blocks + world_size - 1) / world_size;
     const std::int64_t streams = std::clamp<std::int64_t>(blocks_each, 1, options_.streams);
     return lay_out_block_streams(bucket.size, block_size, streams * world_size, options_.blocks_per_message);
+  }
+
+  // Returns the number of blocks with a kept entry, and of those that are the first of their column.
+  std::int64_t blocks_to_send(const Bucket& bucket, const BlockStreams& layout) const {
+    const std::vector<bool> kept = kept_.kept_blocks(bucket, layout.block_size);
+    const std::int64_t first = std::min(layout.columns(), layout.blocks());
+    return first + std::count(kept.begin() + first, kept.end(), true);
   }
 
   static ReceivedMessage next_message(std::deque<ReceivedMessage>& own, PointToPoint& point_to_point) {
@@ -135,12 +146,13 @@ class OmniReduce : public Synchroniser {
   }
 
   OmniReduceOptions options_;
+  KeptEntries kept_;  // for plans; the exchange looks at values only
 };
 
 THINPIPE_REGISTER(Synchroniser){
     "omnireduce", "exact sums without the blocks that are zero on every worker, streamed between the workers",
-    describe_options<OmniReduceOptions>(), [](JsonObject& object, const SynchroniserContext& /*context*/) {
-      return std::make_unique<OmniReduce>(read_options<OmniReduceOptions>(object));
+    describe_options<OmniReduceOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+      return std::make_unique<OmniReduce>(read_options<OmniReduceOptions>(object), context);
     }};
 
 }  // namespace

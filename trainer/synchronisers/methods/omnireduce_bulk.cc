@@ -110,17 +110,16 @@ class OmniReduceBulk : public Synchroniser {
   }
 
   PushPullBytes bytes_of_kept(const Bucket& bucket, int world_size) const {
-    const torch::Tensor mask = kept_.mask(bucket);
-    const std::span<const bool> kept = elements<bool>(mask);
+    const std::int64_t block_size = block_size_for(bucket.size);
+    const std::vector<bool> kept = kept_.kept_blocks(bucket, block_size);
     PushPullBytes bytes;
     for (int owner = 0; owner < world_size; ++owner) {
       std::int64_t values = 0;
       for_each_block(bucket.size, owner, world_size, [&](std::int64_t begin, std::int64_t size) {
-        const bool any = std::any_of(kept.begin() + begin, kept.begin() + begin + size, std::identity());
-        if (any) values += size;
+        if (kept[static_cast<std::size_t>(begin / block_size)]) values += size;
       });
-      bytes.pushed.push_back(nonzero_blocks_bytes(part_size(bucket.size, owner, world_size),
-                                                  block_size_for(bucket.size), values));
+      bytes.pushed.push_back(
+          nonzero_blocks_bytes(part_size(bucket.size, owner, world_size), block_size, values));
     }
     bytes.pulled = bytes.pushed;
     return bytes;

@@ -93,11 +93,11 @@ class Sbc : public Synchroniser {
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
-    std::int64_t bytes = 0;
-    for (const Slice& slice : bucket.slices) {
-      bytes += header_bytes + index_code_->bytes(slice.size, count_of(slice.size));
-    }
-    return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);
+    return traffic_with(&IndexCode::bytes, bucket, world_size);
+  }
+
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
+    return traffic_with(&IndexCode::expected_bytes, bucket, world_size);
   }
 
   void save(TensorMap& state, const std::string& prefix) const override { residual_.save(state, prefix); }
@@ -105,6 +105,16 @@ class Sbc : public Synchroniser {
 
  private:
   static constexpr std::int64_t header_bytes = 8;
+
+  using IndexBytes = std::int64_t (IndexCode::*)(std::int64_t n, std::int64_t count) const;
+
+  ExpectedTraffic traffic_with(IndexBytes index_bytes, const Bucket& bucket, int world_size) const {
+    std::int64_t bytes = 0;
+    for (const Slice& slice : bucket.slices) {
+      bytes += header_bytes + ((*index_code_).*index_bytes)(slice.size, count_of(slice.size));
+    }
+    return gathered_sizes_traffic(world_size) + all_gather_traffic(bytes, world_size);
+  }
 
   std::int64_t count_of(std::int64_t n) const {
     const auto count = static_cast<std::int64_t>(std::ceil(options_.ratio * static_cast<double>(n)));

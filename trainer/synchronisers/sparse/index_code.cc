@@ -146,6 +146,16 @@ class GolombIndices : public IndexCode {
     return 1 + (count * (b + 1) + (n >> b) + 7) / 8;
   }
 
+  // If each entry is kept with probability p, a gap takes b + 1 / (1 - (1 - p)^(2^b)) bits.
+  std::int64_t expected_bytes(std::int64_t n, std::int64_t count) const override {
+    if (count == 0) return bytes(n, count);
+    const int b = parameter(n, count);
+    const double kept = static_cast<double>(count) / static_cast<double>(n);
+    const double bits_of_gap = b + 1 / (1 - std::pow(1 - kept, std::exp2(b)));
+    const double bits = static_cast<double>(count) * bits_of_gap;
+    return std::min(bytes(n, count), 1 + static_cast<std::int64_t>(std::ceil(bits / 8)));
+  }
+
   void append(std::span<const std::uint32_t> indices, std::uint32_t n,
               std::vector<std::uint8_t>& out) const override {
     const int b = parameter(n, std::ssize(indices));

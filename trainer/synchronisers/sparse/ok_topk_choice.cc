@@ -82,6 +82,7 @@ std::vector<SparseEntry> OkTopkChoice::choose_of_all(std::vector<SparseEntry> ga
 
 void save_ok_topk_choice(const OkTopkChoice& choice, TensorMap& state, const std::string& prefix) {
   state[prefix + "age"] = torch::tensor({choice.age}, torch::kLong);
+  state[prefix + "latest_k"] = torch::tensor({choice.latest_k}, torch::kLong);
   state[prefix + "thresholds"] = torch::tensor({choice.own_threshold, choice.sum_threshold});
   state[prefix + "boundaries"] = torch::tensor(choice.boundaries, torch::kLong);
 }
@@ -100,11 +101,13 @@ OkTopkChoice load_ok_topk_choice(const TensorMap& state, const std::string& pref
     throw Error(fmt::format("checkpoint: {}boundaries must ascend from 0", prefix));
   }
   if (all.back() != n) return {};
-  const torch::Tensor age =
-      expect_tensor(state, prefix + "age", torch::empty({1}, torch::kLong), "checkpoint");
+  const torch::Tensor number = torch::empty({1}, torch::kLong);
+  const torch::Tensor age = expect_tensor(state, prefix + "age", number, "checkpoint");
+  const torch::Tensor latest_k = expect_tensor(state, prefix + "latest_k", number, "checkpoint");
   const torch::Tensor thresholds =
       expect_tensor(state, prefix + "thresholds", torch::empty({2}), "checkpoint");
   return {.age = age.item<std::int64_t>(),
+          .latest_k = latest_k.item<std::int64_t>(),
           .own_threshold = thresholds[0].item<float>(),
           .sum_threshold = thresholds[1].item<float>(),
           .boundaries = {all.begin(), all.end()}};

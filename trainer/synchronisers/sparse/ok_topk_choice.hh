@@ -10,9 +10,10 @@
 namespace thinpipe::trainer {
 
 struct OkTopkChoice {
-  std::int64_t age = 0;     // steps so far
-  float own_threshold = 0;  // θ, for this worker's entries
-  float sum_threshold = 0;  // Θ, for sums; the same on every worker
+  std::int64_t age = 0;       // steps so far
+  std::int64_t latest_k = 0;  // k of the latest step
+  float own_threshold = 0;    // θ, for this worker's entries
+  float sum_threshold = 0;    // Θ, for sums; the same on every worker
   // The boundaries of the owners' regions, from balanced_boundaries(); empty before the first step.
   std::vector<std::int64_t> boundaries = {};
 
@@ -23,7 +24,8 @@ struct OkTopkChoice {
   // Sets the boundaries to the mean of those that balance each worker's own entries, of n.
   void divide_anew(std::span<const std::uint32_t> own, std::int64_t n, Collective& network);
 
-  // Returns the sums in the region of `rank` that this worker gathers: at most largest_count(k).
+  // Returns the sums in the region of `rank` that this worker gathers: the k largest if it estimates, otherwise
+  // those above Θ, at most largest_count(k).
   std::vector<SparseEntry> choose_of_region(std::span<const float> sums, std::int64_t k, bool estimates,
                                             int rank) const;
 

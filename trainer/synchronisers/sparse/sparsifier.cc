@@ -109,6 +109,8 @@ ExpectedTraffic Sparsifier::traffic(const Bucket& bucket, int world_size) const 
       uses_sparse_all_reduce_ ? std::max(gathered, sparse_all_reduce_bytes(bucket)) : gathered, world_size);
 }
 
+// Counts entries that are merged along a tree as if they were gathered. If each worker keeps a share p, the
+// union over j workers has only 1 - (1 - p)^j of all entries.
 ExpectedTraffic Sparsifier::steady_state_traffic(const Bucket& bucket, int world_size) const {
   return gathered_traffic(code_->expected_bytes(bucket.size, steady_state_count_for(bucket)), world_size);
 }

@@ -54,6 +54,14 @@ TEST(KeptEntries, MayBeNoneOfATensor) {
   EXPECT_TRUE(back.equal(torch::tensor({0.0F, 0.0F, 0.0F, 0.0F, 0.0F, 5.0F, 0.0F, 0.0F})));
 }
 
+TEST(KeptEntries, AreInSomeBlocksOnly) {
+  const World world = make_world(10, false);
+  const KeptEntries kept({torch::arange(5).eq(4), torch::arange(5).eq(0)});
+  EXPECT_EQ(kept.kept_blocks(world.bucket, 2), (std::vector<bool>{false, false, true, false, false}));
+  EXPECT_EQ(kept.kept_blocks(world.bucket, 4), (std::vector<bool>{false, true, false}));
+  EXPECT_EQ(kept.kept_blocks(world.bucket, 100), (std::vector<bool>{true}));
+}
+
 TEST(KeptEntries, AreAMaskOfTheBucket) {
   const World world = make_world(5, true);  // of the first three, the first and the third are kept
   EXPECT_TRUE(

@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using trainer::testing::are_pruned_alike;
 using trainer::testing::base_config;
 using trainer::testing::configured;
 using trainer::testing::exchanges_in;
@@ -100,6 +101,17 @@ TEST_P(LocalMethods, KeepPrunedWeightsAtZeroAndWorkersAlike) {
   for (const torch::Tensor& parameter : result.parameters)
     zeros += parameter.eq(0).sum().item<std::int64_t>();
   EXPECT_GT(zeros, 0.4 * result.summary["parameters"].get<double>());
+}
+
+// In the middle of a round, the weights that all workers share are those of its beginning.
+TEST_P(LocalMethods, ChooseAMaskFromTheCommonWeights) {
+  const auto pruned_after = [](std::int64_t iteration) {
+    return train(configured(
+        3, {{"synchroniser", GetParam()}, {"pruning", {{"ratio", 0.5}, {"at_iteration", iteration}}}}));
+  };
+  const Result at_the_beginning = pruned_after(4);
+  EXPECT_TRUE(are_pruned_alike(at_the_beginning, pruned_after(6)));
+  EXPECT_FALSE(are_pruned_alike(at_the_beginning, pruned_after(8))) << "the weights hardly change";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, LocalMethods,

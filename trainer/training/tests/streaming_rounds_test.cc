@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using trainer::testing::are_pruned_alike;
 using trainer::testing::base_config;
 using trainer::testing::configured;
 using trainer::testing::exchanges_in;
@@ -93,6 +94,17 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(streaming(2, 1, 0.5), streaming(2, 2, 0.5, {{"name", "topk"}, {"ratio", 0.2}}),
                       streaming(1, 3, 0.25, {{"name", "ef"}, {"inner", {{"name", "e3m0"}}}})),
     [](const auto& test) { return test.param["inner"]["name"].template get<std::string>(); });
+
+// Exchanges are applied after steps 3, 5, 7, …; one is in flight after step 6.
+TEST(StreamingRounds, ChooseAMaskFromTheCommonWeights) {
+  const auto pruned_after = [](std::int64_t iteration) {
+    return train(configured(3, {{"synchroniser", streaming(2, 1, 0.5)},
+                                {"pruning", {{"ratio", 0.5}, {"at_iteration", iteration}}}}));
+  };
+  const Result as_applied = pruned_after(5);
+  EXPECT_TRUE(are_pruned_alike(as_applied, pruned_after(6)));
+  EXPECT_FALSE(are_pruned_alike(as_applied, pruned_after(7))) << "the weights hardly change";
+}
 
 // The model of two layers with a weight each; gradients are given by the test.
 struct TwoWeights : Model {

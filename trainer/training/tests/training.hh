@@ -2,6 +2,8 @@
 // Helpers for tests of whole training runs: synthetic data, workers as threads.
 #pragma once
 
+#include <algorithm>
+
 #include "trainer/base/process.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/training/training_loop.hh"
@@ -90,6 +92,20 @@ inline double largest_difference(const Result& a, const Result& b) {
     largest = std::max(largest, (a.parameters[i] - b.parameters[i]).abs().max().item<double>());
   }
   return largest;
+}
+
+// Returns for each matrix and kernel of rank 0 which weights are zero: the pruned ones.
+inline std::vector<torch::Tensor> pruned_in(const Result& result) {
+  std::vector<torch::Tensor> out;
+  for (const torch::Tensor& parameter : result.parameters) {
+    if (parameter.dim() > 1) out.push_back(parameter.eq(0));
+  }
+  return out;
+}
+
+inline bool are_pruned_alike(const Result& a, const Result& b) {
+  return std::ranges::equal(pruned_in(a), pruned_in(b),
+                            [](const torch::Tensor& x, const torch::Tensor& y) { return x.equal(y); });
 }
 
 // Returns the iterations at whose ends an exchange was applied.

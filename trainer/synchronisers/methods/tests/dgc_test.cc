@@ -155,5 +155,14 @@ TEST(Dgc, IsErrorFeedbackOnlyWithoutMomentumAndClipping) {
   EXPECT_FALSE(properties({{"sample", 1}}).traffic_depends_on_data);
 }
 
+// Clipping the result would lose part of the residuals in it.
+TEST(Dgc, LetsTrainingClipEachWorkersGradientWhateverTheOptions) {
+  for (const Json& options :
+       {Json{{"momentum", 0.9}}, Json{{"momentum", 0}}, Json{{"momentum", 0}, {"clip", 1}}}) {
+    const auto method = SynchroniserRegistry::instance().make(dgc(options), {"test", ""}, {});
+    EXPECT_EQ(method->clipping(), Clipping::local) << options;
+  }
+}
+
 }  // namespace
 }  // namespace thinpipe::trainer

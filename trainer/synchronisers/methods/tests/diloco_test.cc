@@ -60,5 +60,30 @@ TEST(Diloco, TakesAnyMethodThatAverages) {
   }
 }
 
+TEST(Diloco, RefusesOptionsThatWouldDoNothing) {
+  const auto refusal = [](const char* outer, const Json& inner) {
+    try {
+      SynchroniserRegistry::instance().make({{"name", outer}, {"inner", inner}}, {"test", "/synchroniser"},
+                                            {});
+    } catch (const InputError& error) {
+      return std::string(error.what());
+    }
+    return std::string("accepted");
+  };
+  for (const char* outer : {"diloco", "streaming_diloco"}) {
+    const Json gmc = {{"name", "gmc"}, {"momentum", 0}};
+    EXPECT_EQ(refusal(outer, gmc), "accepted");
+    Json detached = gmc;
+    detached["detached"] = 0.3;
+    EXPECT_THAT(refusal(outer, detached),
+                ::testing::AllOf(HasSubstr(fmt::format(
+                                     "/synchroniser/inner/name: \"gmc\" cannot be put inside {}", outer)),
+                                 HasSubstr("shifted weights"), HasSubstr("\"detached\": 0")));
+    EXPECT_EQ(refusal(outer, {{"name", "ef"}, {"units", "gradient"}}), "accepted");
+    EXPECT_THAT(refusal(outer, {{"name", "ef"}, {"units", "update"}}),
+                HasSubstr(fmt::format("/synchroniser/inner/units: must be gradient inside {}", outer)));
+  }
+}
+
 }  // namespace
 }  // namespace thinpipe::trainer

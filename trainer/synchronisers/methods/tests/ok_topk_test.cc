@@ -3,6 +3,9 @@
 
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/in_process.hh"
+#include "trainer/collectives/borrowed.hh"
+#include "trainer/collectives/metered.hh"
+#include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/sparse/ok_topk_choice.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 
@@ -73,6 +76,24 @@ TEST(OkTopk, AnEstimatingStepAppliesExactlyK) {
       EXPECT_EQ(nonzero_count(few.step(sparse, 1)), 2) << "no more entries than there are";
     });
   }
+}
+
+// The second step has only residuals, hardly any of which pass the thresholds of the first step's k = 100.
+TEST(OkTopk, SendsMoreAsSoonAsTheRatioHasGrown) {
+  constexpr int workers = 4;
+  const World world = make_world(10'000, false);
+  torch::manual_seed(1);
+  const torch::Tensor gradients = torch::randn({workers, world.bucket.size});
+  run_in_process(workers, [&](Collective& network) {
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
+    Session session({{"name", "ok_topk"}, {"ratio", 0.01}}, world, metered);
+    EXPECT_EQ(nonzero_count(session.step(gradients[network.rank()], 1)), 100);
+    dynamic_cast<AdjustableRatio&>(session.method()).set_ratio(0.02);
+    metered.begin_section();
+    EXPECT_EQ(nonzero_count(session.step(torch::zeros({world.bucket.size}), 2)), 200);
+    // The sizes of messages, k entries for the owners, and k/N of this worker's own region.
+    EXPECT_EQ(metered.end_section().payload_bytes, 4 * workers + 4 + 8 * (200 + 200 / workers));
+  });
 }
 
 TEST(OkTopk, ConservesIntegersWhateverItsThresholds) {
@@ -177,11 +198,12 @@ TEST(OkTopkChoice, RegionsThatReachBeyondTheBucketAreRefused) {
 
 TEST(OkTopkChoice, IsReadBackForTheSameBucketOnly) {
   const OkTopkChoice choice{
-      .age = 5, .own_threshold = 1.5F, .sum_threshold = 0.25F, .boundaries = {0, 3, 10}};
+      .age = 5, .latest_k = 2, .own_threshold = 1.5F, .sum_threshold = 0.25F, .boundaries = {0, 3, 10}};
   TensorMap state;
   save_ok_topk_choice(choice, state, "x.");
   const OkTopkChoice same = load_ok_topk_choice(state, "x.", 10);
   EXPECT_EQ(same.age, 5);
+  EXPECT_EQ(same.latest_k, 2);
   EXPECT_EQ(same.own_threshold, 1.5F);
   EXPECT_EQ(same.sum_threshold, 0.25F);
   EXPECT_EQ(same.boundaries, choice.boundaries);

@@ -46,6 +46,25 @@ TEST(OmniReduce, SendsFirstAndNonZeroBlocksOnly) {
   });
 }
 
+// Of the first parameter, blocks 0 to 3, only the last block is kept. Blocks 0 and 1 are the first of their
+// columns, so that pruning saves block 2 only.
+TEST(OmniReduce, PlansTheBlocksThatPruningLeft) {
+  const World world = make_world(32, false);
+  run_in_process(2, [&](Collective& network) {
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
+    Session session(omnireduce(4, 1, 1), world, metered);
+    constexpr std::int64_t message = 8 + 8 + 4 * 4;
+    EXPECT_EQ(session.method().steady_state_traffic(world.bucket, 2).payload_bytes, 8 * message);
+    const torch::Tensor kept = torch::arange(16).ge(12);
+    session.method().adopt_masks({kept, torch::Tensor()});
+    EXPECT_EQ(session.method().steady_state_traffic(world.bucket, 2).payload_bytes, 7 * message);
+    metered.begin_section();
+    session.step(torch::cat({kept.to(torch::kFloat), torch::ones({16})}), 1);
+    EXPECT_EQ(metered.end_section().payload_bytes, 7 * message);
+    network.barrier();  // no worker may leave before all have received their messages
+  });
+}
+
 TEST(OmniReduce, GivesTheMeanWithNumbersBeyondAnyBucket) {
   constexpr auto huge = std::numeric_limits<std::int64_t>::max();
   const World world = make_world(100, false);

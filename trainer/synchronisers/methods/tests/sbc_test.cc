@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "trainer/collectives/backends/in_process.hh"
+#include "trainer/collectives/borrowed.hh"
+#include "trainer/collectives/metered.hh"
 #include "trainer/commands/conformance/session.hh"
 
 namespace thinpipe::trainer {
@@ -70,6 +72,21 @@ TEST(Sbc, AChangeOfOneSignThatIsAllSentIsItsMean) {
     Session session(sbc(1), world, network);
     const torch::Tensor change = torch::tensor({1.0F, 3.0F, -2.0F, -2.0F}).mul(network.rank() + 1);
     EXPECT_TRUE(session.step(change, 1).equal(torch::tensor({3.0F, 3.0F, -3.0F, -3.0F})));
+  });
+}
+
+// A plan has the expected length of Golomb's code. Its longest code is 5 % longer.
+TEST(Sbc, PlansAboutTheBytesThatItSends) {
+  const World world = make_world(200'000, false);
+  torch::manual_seed(1);
+  const torch::Tensor change = torch::randn({200'000});
+  run_in_process(1, [&](Collective& network) {
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
+    Session session(sbc(0.01), world, metered);
+    session.step(change, 1);
+    const double planned = session.method().steady_state_traffic(world.bucket, 1).payload_bytes;
+    EXPECT_NEAR(static_cast<double>(metered.traffic().payload_bytes), planned, 0.02 * planned);
+    EXPECT_GT(session.method().traffic(world.bucket, 1).payload_bytes, 1.04 * planned);
   });
 }
 

@@ -142,7 +142,7 @@ TEST(IndexCode, ExpectsAboutTheBytesOfRandomSets) {
   constexpr std::uint32_t n = 1 << 22;
   for (const double ratio : {0.1, 0.01, 0.001}) {
     const IndexSet set = random_index_set(n, ratio, 7);
-    for (const char* name : {"huffman", "run_length"}) {
+    for (const char* name : {"golomb", "huffman", "run_length"}) {
       const auto expected = static_cast<double>(make_index_code(name)->expected_bytes(n, std::ssize(set)));
       EXPECT_NEAR(static_cast<double>(index_bytes(name, set, n).size()), expected, 0.03 * expected)
           << name << " " << ratio;
