@@ -367,10 +367,12 @@ class Iteration {
       ended_at_s = std::max(ended_at_s, *worker.ended_at_s);
     }
     const Worker& first = workers_.front();
+    // Rank 0 would begin its next step now, and wait in that step's exchange for the last worker.
+    const double waits_s = ended_at_s - *first.ended_at_s;
     return {.iteration_time_s = ended_at_s,
             .computed_at_s = *first.computed_at_s,
-            .exposed_exchange_s = std::max(0.0, *first.exchanged_at_s - *first.computed_at_s),
-            .exchange_s = first.exchange_s};
+            .exposed_exchange_s = std::max(0.0, *first.exchanged_at_s - *first.computed_at_s) + waits_s,
+            .exchange_s = first.exchange_s + waits_s};
   }
 
   FluidNetwork network_;

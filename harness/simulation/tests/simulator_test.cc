@@ -210,6 +210,16 @@ TEST(Simulator, ABroadcastReachesAll) {
   EXPECT_LT(time_s, 7e6 / goodput_bytes_per_s);  // all copies, one after the other
 }
 
+// Rank 0 has sent the message before the last worker receives it.
+TEST(Simulator, RankZeroWaitsForTheLastWorker) {
+  const ComputeTimes times = {.ready_s = {0.2}, .compute_s = 0.2, .finish_s = 0.1};
+  const auto call = [](int) { return BroadcastCall{.elements = 250'000}; };
+  const SimulatedIteration iteration = simulated(trace_of(8, call), times);
+  EXPECT_GT(iteration.iteration_time_s, 0.3 + 1e6 / goodput_bytes_per_s);
+  EXPECT_NEAR(iteration.exposed_exchange_s, iteration.iteration_time_s - 0.3, 1e-9);
+  EXPECT_NEAR(iteration.exchange_s, iteration.exposed_exchange_s, 1e-9);
+}
+
 TEST(Simulator, PointToPointMessagesAreReceivedWhoeverSentThem) {
   const auto call = [](int rank) {
     if (rank == 0) return PointToPointCall{.message_bytes = 1000, .messages = {{.repeat = 7}}};
