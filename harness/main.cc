@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // thinpipe: the command line. Exit codes: 0 all well; 1 a run or check failed; 2 the user's input is wrong.
 #include <algorithm>
+#include <csignal>
 #include <exception>
 #include <string_view>
 
@@ -35,12 +36,37 @@ void refuse_other_bytes_than_text(int argc, char** argv) {
   }
 }
 
+// Returns the known option that is nearest to one that CLI11 did not expect.
+std::string hint_at_option(const CLI::App& command, const CLI::Error& error) {
+  const std::string_view what = error.what();
+  const auto begin = what.find("--");
+  const bool is_unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  if (!is_unexpected || begin == std::string_view::npos) return "";
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  const std::string_view given = what.substr(begin, what.find_first_of(" =", begin) - begin);
+  const auto match = thinpipe::nearest(given, known);
+  return match ? fmt::format("; did you mean {}?", *match) : "";
+}
+
+// Returns what to print about wrong arguments.
+std::string failure_text(const CLI::App* program, const CLI::Error& error) {
+  const std::vector<CLI::App*> chosen = program->get_subcommands();
+  const CLI::App& command = chosen.empty() ? *program : *chosen.front();
+  const std::string name = chosen.empty() ? "thinpipe" : "thinpipe " + command.get_name();
+  return fmt::format("{0}: {1}{2}\n{0} --help has all arguments, and examples\n", name, error.what(),
+                     hint_at_option(command, error));
+}
+
 int run(int argc, char** argv) {
   using namespace thinpipe;
   Invocation invocation{.arguments = {argv, argv + argc}, .action = {}};
   CLI::App program("How long does a training method take to reach an accuracy on a given network, and why?",
                    "thinpipe");
   program.require_subcommand(1);
+  program.failure_message(failure_text);
   program.footer(
       "Examples:\n"
       "  thinpipe run experiments/quickstart.json\n"
@@ -60,6 +86,10 @@ int run(int argc, char** argv) {
   try {
     refuse_other_bytes_than_text(argc, argv);
     refuse_unknown_command(program, argc, argv);
+    if (argc < 2) {
+      print_stderr("{}", program.help());
+      return 2;
+    }
     program.parse(argc, argv);
     return invocation.action();
   } catch (const CLI::ParseError& error) {
@@ -76,6 +106,7 @@ int run(int argc, char** argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGCHLD, SIG_DFL);  // a parent that ignores it passes that on, and no child could be waited for
   thinpipe::keep_standard_streams();
   return thinpipe::exit_code_with_output("thinpipe", run(argc, argv));
 }

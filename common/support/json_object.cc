@@ -193,9 +193,18 @@ const Json& JsonObject::get(std::string_view key) {
   const Json* member = find(key);
   if (member == nullptr) {
     refuse_old_names(value_, place_, known_);
-    throw InputError(place_, fmt::format("\"{}\" is missing", key));
+    throw InputError(place_, fmt::format("\"{}\" is missing{}", key, misspelling_of(key)));
   }
   return *member;
+}
+
+std::string JsonObject::misspelling_of(std::string_view key) const {
+  std::vector<std::string> unread;
+  for (const auto& [name, unused] : value_.items()) {
+    if (std::ranges::find(known_, name) == known_.end()) unread.push_back(name);
+  }
+  const auto match = nearest(key, unread);
+  return match ? fmt::format("; did you misspell it \"{}\"?", *match) : "";
 }
 
 void JsonObject::finish() const {
@@ -208,6 +217,27 @@ void JsonObject::finish() const {
   }
 }
 
+namespace {
+
+// Returns nlohmann's explanation of a syntax error without its own number and place.
+std::string_view explanation_of(const Json::parse_error& error) {
+  std::string_view what = error.what();
+  if (const auto place = what.find("parse error at"); place != std::string_view::npos) {
+    if (const auto end = what.find(": ", place); end != std::string_view::npos) what.remove_prefix(end + 2);
+  }
+  return what.substr(0, max_explanation_bytes);
+}
+
+// `read`: the text up to the character that was not expected.
+std::string_view remedy_of(std::string_view read) {
+  if (!read.ends_with('}') && !read.ends_with(']')) return "";
+  read.remove_suffix(1);
+  const auto last = read.find_last_not_of(" \t\r\n");
+  return last != std::string_view::npos && read[last] == ',' ? "; remove the comma before it" : "";
+}
+
+}  // namespace
+
 Json parse_json(std::string_view text, const std::string& file) {
   refuse_other_encodings(text, file);
   try {
@@ -217,9 +247,8 @@ Json parse_json(std::string_view text, const std::string& file) {
     const auto line = std::ranges::count(before, '\n') + 1;
     const auto column =
         before.size() - (before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1);
-    throw InputError({file, ""},
-                     fmt::format("not valid JSON at line {}, column {}: {}", line, column,
-                                 std::string_view(error.what()).substr(0, max_explanation_bytes)));
+    throw InputError({file, ""}, fmt::format("not valid JSON at line {}, column {}: {}{}", line, column,
+                                             explanation_of(error), remedy_of(before)));
   } catch (const Json::out_of_range& error) {
     throw InputError({file, ""},
                      fmt::format("has a number that is out of range: {}",
@@ -227,14 +256,19 @@ Json parse_json(std::string_view text, const std::string& file) {
   }
 }
 
-Json parse_json_file(const std::string& path) {
-  std::string text;
+std::string read_input_file(const std::string& path) {
   try {
-    text = read_file(path);
+    return read_file(path);
+  } catch (const SystemError& error) {
+    const bool is_missing = error.code() == std::errc::no_such_file_or_directory;
+    throw InputError({path, ""}, is_missing ? "does not exist" : error.what());
   } catch (const std::exception& error) {
     throw InputError({path, ""}, error.what());
   }
-  return parse_json(text, path);
+}
+
+Json parse_json_file(const std::string& path) {
+  return parse_json(read_input_file(path), path);
 }
 
 }  // namespace thinpipe

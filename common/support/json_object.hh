@@ -102,10 +102,16 @@ class JsonObject {
   void finish() const;
 
  private:
+  // Returns the ending of an error about a missing member: the one that may be meant, if nobody has read it.
+  std::string misspelling_of(std::string_view key) const;
+
   const Json& value_;
   Place place_;
   std::vector<std::string> known_;
 };
+
+// Returns the content of a file that the user names. Throws InputError if it cannot be read.
+std::string read_input_file(const std::string& path);
 
 // Parses a file; syntax errors become InputError with line and column.
 Json parse_json_file(const std::string& path);

@@ -65,7 +65,9 @@ std::vector<Target> read_targets(JsonObject& object) {
   const Json* values = object.find("targets");
   if (values == nullptr) return targets;
   const Place place = object.place_of("targets");
-  if (!values->is_array()) throw InputError(place, "must be a list, but is " + values->dump());
+  if (!values->is_array()) {
+    throw InputError(place, fmt::format("must be a list, such as [{0}], but is {0}", values->dump()));
+  }
   for (std::size_t i = 0; i < values->size(); ++i) targets.push_back(read_target((*values)[i], place / i));
   return targets;
 }

@@ -80,8 +80,8 @@ std::string format_missing(const Json& rows) {
   std::map<std::string, std::size_t> counts;
   for (const Json& row : rows) {
     for (const Json& missing : row.at("missing")) {
-      ++counts[fmt::format("{}: {}", missing.at("pointer").get<std::string>(),
-                           missing.at("message").get<std::string>())];
+      const InputError error({missing.at("file"), missing.at("pointer")}, missing.at("message"));
+      ++counts[error.what()];
     }
   }
   if (counts.empty()) return "";
@@ -89,6 +89,15 @@ std::string format_missing(const Json& rows) {
   for (const auto& [what, count] : counts)
     out += fmt::format("  {} of {} runs: {}\n", count, rows.size(), what);
   return out;
+}
+
+// Returns whether the network of these runs has caps, but no message between their workers crosses one.
+bool avoids_all_caps(const Json& row) {
+  const Json& config = row.at("config");
+  const Json links = config.value(Json::json_pointer("/topology/links"), Json::array());
+  const bool has_caps = std::ranges::any_of(links, [](const Json& link) { return link.contains("rate"); });
+  return has_caps && row.at("workers") > 1 && !row.at("plan").is_null() &&
+         row.at("prediction").at("exchange_time_per_iteration_s").is_null();
 }
 
 std::string verdict(const Json& row) {
@@ -143,6 +152,12 @@ std::string format_plan(const Json& rows) {
                                  table);
   out += "Exchange: lower bound on communication time per iteration, set by the slowest capped link.\n";
   const auto any = [&rows](const auto& condition) { return std::ranges::any_of(rows, condition); };
+  if (const auto count = std::ranges::count_if(rows, avoids_all_caps); count > 0) {
+    out += fmt::format(
+        "{} of {} runs cross no capped link: their workers, on the topology's first hosts, reach each other without "
+        "one. Use more workers or another topology.\n",
+        count, rows.size());
+  }
   if (any([](const Json& row) { return !row.at("prediction").at("iteration_time_s").is_null(); })) {
     out +=
         "Iteration: predicted from this exchange, overlapped with the compute of the run's compute profile or, "

@@ -6,7 +6,6 @@
 
 #include <fmt/format.h>
 
-#include "common/support/file_descriptor.hh"
 #include "common/support/nearest.hh"
 #include "harness/experiment/merge.hh"
 
@@ -199,13 +198,7 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
 
 Experiment load_experiment(const std::string& file, const std::vector<std::string>& overrides,
                            const IsText& is_text, std::optional<std::int64_t> repeat) {
-  std::string text;
-  try {
-    text = read_file(file);
-  } catch (const std::exception& error) {
-    throw InputError({file, ""}, error.what());
-  }
-  return parse_experiment(text, file, overrides, is_text, repeat);
+  return parse_experiment(read_input_file(file), file, overrides, is_text, repeat);
 }
 
 std::vector<Point> expand(const Experiment& experiment) {

@@ -120,10 +120,11 @@ void ControllerOptions::visit(auto& field) {
                        "default 1500",
              .at_least = netem::min_packet_bytes,
              .at_most = netem::max_packet_bytes});
-  field("workers", workers,
-        Rule{.effect = "trainer processes, on the topology's first hosts; null: one on each host, or 8 in "
-                       "mode converge",
-             .at_least = 1});
+  field(
+      "workers", workers,
+      Rule{.effect = "trainer processes, on the topology's first hosts, which may all lie on one side of its "
+                     "bottlenecks if they are few; null: one on each host, or 8 in mode converge",
+           .at_least = 1});
   schedule.visit(field);
   field("cross_traffic", cross_traffic,
         Rule{.effect =

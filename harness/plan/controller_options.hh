@@ -29,7 +29,7 @@ struct ComputeProfileOptions {
 };
 
 struct BottleneckOptions {
-  double rate_bit_per_s = 0;
+  std::optional<double> rate_bit_per_s;
   std::optional<double> burst_s;
   std::optional<double> queue_s;
   std::optional<std::string> queueing;
@@ -38,11 +38,12 @@ struct BottleneckOptions {
   bool has_queueing() const { return queueing || ecn; }
 
   void visit(auto& field) {
-    field("rate", rate_bit_per_s,
-          Rule{.effect = "cap of each direction, Ethernet headers included, such as \"100 Mbit/s\"",
-               .quantity = Quantity::rate,
-               .above = 0,
-               .required = true});
+    field(
+        "rate", rate_bit_per_s,
+        Rule{.effect = "cap of each direction, Ethernet headers included, such as \"100 Mbit/s\"; null: the "
+                       "topology's",
+             .quantity = Quantity::rate,
+             .above = 0});
     field(
         "burst", burst_s,
         Rule{.effect = "bytes that may pass at once after idling, as a time at the cap; at least 4000 bytes. "

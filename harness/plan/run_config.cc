@@ -50,7 +50,7 @@ struct Given {
 };
 
 void apply_bottleneck(netem::Topology& topology, const BottleneckOptions& options, const Place& place) {
-  netem::set_bottleneck_rate(topology, options.rate_bit_per_s, place / "rate");
+  if (options.rate_bit_per_s) netem::set_bottleneck_rate(topology, *options.rate_bit_per_s, place / "rate");
   if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
   if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, place / "queue");
   if (options.has_queueing()) {
@@ -368,7 +368,7 @@ void read_replay_part(const Given& given, Topologies& topologies, Setting& setti
 
 // For keys that do not work in mode "converge".
 constexpr const char* converge_refusal =
-    "does not work in mode \"converge\": its workers are threads of one process, without a network";
+    "does not work in mode \"converge\", whose workers are threads of one process, without a network; remove it";
 
 // Refuses members that need a network or times, because they would have no effect.
 void read_convergence_part(const Given& given, Setting& setting, Run& run) {

@@ -169,9 +169,11 @@ std::vector<RecordPlace> find_records(const fs::path& results) {
     append_lines(results, places);
     return places;
   }
-  if (!fs::is_directory(results))
+  if (!fs::is_directory(results)) {
     throw InputError({results, ""},
-                     "is neither a folder of results nor a file of exported records (*.jsonl)");
+                     fmt::format("is neither a folder of results nor a file of exported records (*.jsonl){}",
+                                 fs::exists(results) ? "" : ": it does not exist"));
+  }
   append_records(results, places);
   std::vector<fs::path> experiments;
   for (const auto& entry : fs::directory_iterator(results)) {

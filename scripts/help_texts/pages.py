@@ -95,16 +95,24 @@ def options_page(programs: Path) -> str:
         elif options := options_of(member):
             lines += ["", f"## {name}", "", in_markdown(sentence(member["description"])), ""]
             lines += ["| key | default | meaning |", "|---|---|---|"]
+            needed = object_of(member).get("required", [])
             lines += [
-                f"| {code(key)} | {default_of(option)} | {in_markdown(option.get('description', ''))}{bounds_of(option)} |"
+                f"| {code(key)} | {default_of(option | {'required': key in needed})} | "
+                f"{in_markdown(option.get('description', ''))}{bounds_of(option)} |"
                 for key, option in options.items()
             ]
     return "\n".join(lines).rstrip() + "\n"
 
 
+def object_of(member: dict) -> dict:
+    """Returns the schema of the object that a member is, may be, or has a list of; empty if there is none."""
+    forms = (member, member.get("items", {}), *member.get("anyOf", []))
+    return next((form for form in forms if "properties" in form), {})
+
+
 def options_of(member: dict) -> dict:
-    """Returns the options of an object, or of each in a list, by their keys; empty if there are none."""
-    return member.get("properties") or member.get("items", {}).get("properties", {})
+    """Returns that object's options by their keys."""
+    return object_of(member).get("properties", {})
 
 
 def kind_section(programs: Path, name: str, member: dict) -> list[str]:

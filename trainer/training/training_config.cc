@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/training/training_config.hh"
 
+#include <fmt/format.h>
+
 #include "trainer/collectives/collective.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/datasets/partitions/partition.hh"
@@ -25,11 +27,39 @@ const Json kDefaultSynchroniser = {{"name", "dense"}};
 const Json kDefaultCollective = {{"name", "auto"}};
 constexpr const char* kDefaultCriterion = "magnitude";
 
+// Returns {"name": fallback, options…} for options without a name. Throws InputError if the fallback has no
+// such option.
+template <class SomeRegistry>
+Json with_name(const Json& options, const Place& place, const std::string& fallback) {
+  JsonObject object(options, place);
+  object.find("name");
+  for (const Json& option : SomeRegistry::instance().find(fallback, place).options)
+    object.find(option.at("key").get<std::string>());
+  try {
+    object.finish();
+  } catch (const InputError& error) {
+    throw InputError(error.place(), fmt::format("{}. Without a \"name\" these are the options of {}",
+                                                error.message(), fallback));
+  }
+  Json named = options;
+  named["name"] = fallback;
+  return named;
+}
+
 // Reads a member {"name": …, options…}, or `fallback` if absent, and fills in the registry's defaults.
+// Options without a name are those of `fallback`.
 template <class SomeRegistry>
 Json read_named(JsonObject& object, std::string_view key, const Json& fallback) {
-  const Json* value = object.find(key);
-  return SomeRegistry::instance().with_defaults(value == nullptr ? fallback : *value, object.place_of(key));
+  const Json* found = object.find(key);
+  const Json& value = found == nullptr ? fallback : *found;
+  const Place place = object.place_of(key);
+  const bool is_unnamed = value.is_object() && !value.contains("name");
+  if (value.is_string()) {
+    throw InputError(place,
+                     fmt::format(R"(must be an object, such as {{"name": {0}}}, but is {0})", value.dump()));
+  }
+  return SomeRegistry::instance().with_defaults(
+      is_unnamed ? with_name<SomeRegistry>(value, place, fallback.at("name")) : value, place);
 }
 
 Json read_pruning(JsonObject& object) {

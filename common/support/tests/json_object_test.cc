@@ -11,6 +11,7 @@ namespace thinpipe {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::string failure(const auto& attempt) {
   try {
@@ -58,6 +59,18 @@ TEST(JsonObject, MissingMembersAndWrongTypesNameThePlace) {
               JsonObject(value["ratio"], {"f.json", "/x"});
             }),
             "f.json at /x: must be an object, but is \"half\"");
+}
+
+TEST(JsonObject, AMissingMemberMayBeMisspelt) {
+  const Json value = {{"name", "topk"}, {"ratoi", 0.1}};
+  JsonObject object(value, {"f.json", "/base"});
+  std::string name;
+  double ratio = 0;
+  object.read("name", name);
+  EXPECT_EQ(failure([&] { object.read("ratio", ratio, {.required = true}); }),
+            "f.json at /base: \"ratio\" is missing; did you misspell it \"ratoi\"?");
+  EXPECT_EQ(failure([&] { object.read("nam", ratio, {.required = true}); }),
+            "f.json at /base: \"nam\" is missing");
 }
 
 TEST(ReadValue, WholeNumbersOfAQuantity) {
@@ -122,6 +135,15 @@ TEST(ParseJson, OtherEncodingsAreNamed) {
 TEST(ParseJson, SyntaxErrorsNameLineAndColumn) {
   EXPECT_THAT(failure([] { parse_json("{\n  \"a\": ,\n}", "f.json"); }),
               HasSubstr("f.json: not valid JSON at line 2, column "));
+  EXPECT_EQ(
+      failure([] { parse_json("{\"a\": 1,\n}", "f.json"); }),
+      "f.json: not valid JSON at line 2, column 1: syntax error while parsing object key - unexpected '}'; "
+      "expected string literal; remove the comma before it");
+  EXPECT_THAT(failure([] { parse_json("[1 2]", "f.json"); }), Not(HasSubstr("comma before")));
+}
+
+TEST(ParseJson, AMissingFileIsNamedOnce) {
+  EXPECT_EQ(failure([] { parse_json_file("/nowhere/f.json"); }), "/nowhere/f.json: does not exist");
 }
 
 TEST(ParseJson, NestingAndNumbersWithoutBoundAreErrors) {
@@ -141,11 +163,6 @@ TEST(ParseJson, AKeyGivenTwiceIsAnError) {
             "f.json: the key \"b\" is given twice in one object");
   EXPECT_EQ(failure([] { parse_json(R"({"a": {"b": 1}, "c": [{"b": 1}, {"b": 3}]})", "f.json"); }),
             "accepted");
-}
-
-TEST(ParseJson, AMissingFileIsAnInputError) {
-  EXPECT_THAT(failure([] { parse_json_file("/no/such.json"); }),
-              HasSubstr("/no/such.json: open /no/such.json: No such file or directory"));
 }
 
 }  // namespace

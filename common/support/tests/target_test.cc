@@ -48,6 +48,10 @@ TEST(Target, RefusesWhatIsNone) {
         read_target({{"bits_per_bite", 2}}, target_place);
       },
       ThrowsMessage<InputError>(HasSubstr("bits_per_byte")));
+  const Json alone = {{"targets", 0.8}};
+  JsonObject object(alone, {"f", ""});
+  EXPECT_THAT([&] { read_targets(object); },
+              ThrowsMessage<InputError>("f at /targets: must be a list, such as [0.8], but is 0.8"));
 }
 
 TEST(Hold, IsThreeUnlessItIsGiven) {

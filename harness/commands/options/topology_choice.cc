@@ -69,8 +69,8 @@ void apply_all(const std::vector<Override>& changes, netem::Topology& topology) 
       places.insert_or_assign(key, change.place);
     }
   }
-  if (places.contains("rate"))
-    netem::set_bottleneck_rate(topology, options.rate_bit_per_s, places.at("rate"));
+  if (options.rate_bit_per_s)
+    netem::set_bottleneck_rate(topology, *options.rate_bit_per_s, places.at("rate"));
   if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, places.at("burst"));
   if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, places.at("queue"));
   if (options.has_queueing()) {

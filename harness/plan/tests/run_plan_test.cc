@@ -242,7 +242,7 @@ TEST(PlanRuns, TheHarnesssOwnRules) {
   EXPECT_THAT(refusal_of(R"({"base": {}, "sweep": {"bottleneck.rate": ["100 Mbps"]}})"),
               StartsWith("e.json at /sweep/bottleneck.rate/0: unknown unit \"Mbps\""));
   EXPECT_THAT(refusal_of(R"({"base": {"bottleneck": {"rat": "1 Gbit/s"}}})"),
-              StartsWith("e.json at /base/bottleneck: \"rate\" is missing"));
+              StartsWith("e.json at /base/bottleneck/rat: unknown key \"rat\"; did you mean \"rate\"?"));
   EXPECT_THAT(refusal_of(R"({"base": {"bottleneck": {"rate": "1 Gbit/s", "burst": "32 kB"}}})"),
               StartsWith("e.json at /base/bottleneck/burst: "));
   EXPECT_THAT(refusal_of(R"({"base": {"bottleneck": {"rate": "1 Gbit/s", "burst": "1 s"}}})"),

@@ -262,7 +262,7 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     ExperimentSchema, Related,
     testing::Values(
-        Case{"MissingOption", R"({"base": {"bottleneck": {}}})"},
+        Case{"MissingOption", R"({"base": {"rate_trace": {"file": "20-to-200"}}})"},
         Case{"CommandAndProgram",
              R"({"base": {"trainer": {"command": ["true"], "inputs": [], "program": "pytorch-ddp"}}})"},
         Case{"KeyWithoutEffect",

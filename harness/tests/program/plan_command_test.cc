@@ -86,6 +86,17 @@ TEST(PlanCommand, SaysWhatItsPredictionsLeaveOut) {
   EXPECT_THAT(program.run({"plan", experiment, "--only", "none"}).output, Not(HasSubstr(note)));
 }
 
+TEST(PlanCommand, NotesRunsThatUseNoBottleneck) {
+  const Program program;
+  const std::string experiment = program.experiment(
+      {{"topology", "three-switch"}}, {{"workers", {{"few", {{"workers", 3}}}, {"many", {{"workers", 4}}}}}});
+  const auto note = [&](const std::string& only) {
+    return program.run({"plan", experiment, "--no-measuring", "--only", only}).output;
+  };
+  EXPECT_THAT(note("*"), HasSubstr("1 of 2 runs cross no capped link"));
+  EXPECT_THAT(note("many"), Not(HasSubstr("capped link:")));
+}
+
 TEST(PlanCommand, ItsTableSaysWhatItRestsOn) {
   const Program program;
   const std::string experiment = program.experiment({{"topology", "three-switch"}});

@@ -23,6 +23,7 @@ using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
+using testing::StartsWith;
 using namespace std::chrono_literals;
 
 // A sweep whose first run has the fault and whose second has none.
@@ -388,7 +389,18 @@ TEST(CommandLine, HelpSucceedsAndNonsenseIsWrongInput) {
   const auto mistyped = program.run({"rnu"});
   EXPECT_EQ(mistyped.status.code, 2);
   EXPECT_THAT(mistyped.errors, HasSubstr("thinpipe rnu: unknown command; did you mean \"run\"?"));
-  EXPECT_EQ(program.run({"run"}).status.code, 2);
+  const auto incomplete = program.run({"run"});
+  EXPECT_EQ(incomplete.status.code, 2);
+  EXPECT_EQ(incomplete.errors,
+            "thinpipe run: experiment is required\nthinpipe run --help has all arguments, and examples\n");
+  const auto unknown = program.run({"run", "e.json", "--reslts=here"});
+  EXPECT_EQ(unknown.status.code, 2);
+  EXPECT_THAT(unknown.errors,
+              StartsWith("thinpipe run: The following argument was not expected: --reslts=here; "
+                         "did you mean --results?\n"));
+  const auto alone = program.run({});
+  EXPECT_EQ(alone.status.code, 2);
+  EXPECT_THAT(alone.errors, HasSubstr("Examples:"));
   EXPECT_EQ(program.run({"run", "/no/such.json"}).status.code, 2);
 }
 

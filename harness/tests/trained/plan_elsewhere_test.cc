@@ -43,8 +43,9 @@ TEST(PlanElsewhere, IsMadeWithoutTheDataAndNamesThem) {
                 AllOf(HasSubstr("not-here"), HasSubstr("https://www.cs.toronto.edu/~kriz/cifar-")));
   }
   const auto table = program.run({"plan", experiment});
-  EXPECT_THAT(table.output, AllOf(HasSubstr("missing, see below"),
-                                  HasSubstr("4 of 4 runs: /base/dataset/directory: must contain")));
+  EXPECT_THAT(table.output,
+              AllOf(HasSubstr("missing, see below"),
+                    HasSubstr("4 of 4 runs: " + experiment + " at /base/dataset/directory: must contain")));
 }
 
 TEST(PlanElsewhere, NamesWhatADataSetInPythonLacks) {

@@ -241,13 +241,15 @@ TEST(PyTorchTrainer, TheErrorOfAHookHasItsPlaceInTheUsersFile) {
     const Json error = program.record("base").at("error");
     return error.at("kind").get<std::string>() + ": " + error.at("message").get<std::string>();
   };
-  EXPECT_THAT(error_of("fails"), AllOf(StartsWith("internal: " + hooks + ":"),
-                                       EndsWith("ValueError: no gradient is good enough")));
-  EXPECT_THAT(error_of("fails_later"), AllOf(StartsWith("internal: " + hooks + ":"), HasSubstr("TypeError")));
+  // Records write the folder for temporary files as $TMPDIR.
+  const auto in_file = HasSubstr("/" + std::filesystem::path(hooks).filename().string() + ":");
+  EXPECT_THAT(error_of("fails"),
+              AllOf(StartsWith("internal: "), in_file, EndsWith("ValueError: no gradient is good enough")));
+  EXPECT_THAT(error_of("fails_later"), AllOf(StartsWith("internal: "), in_file, HasSubstr("TypeError")));
   EXPECT_THAT(error_of("returns_text"),
-              AllOf(StartsWith("input: " + hooks + ":"), HasSubstr("must return (state, hook)")));
+              AllOf(StartsWith("input: "), in_file, HasSubstr("must return (state, hook)")));
   EXPECT_THAT(error_of({{"name", "of_thinpipe"}, {"method", "topkk"}}),
-              AllOf(StartsWith("input: " + hooks + ":"), HasSubstr("did you mean \"topk\"?")));
+              AllOf(StartsWith("input: "), in_file, HasSubstr("did you mean \"topk\"?")));
 }
 
 }  // namespace

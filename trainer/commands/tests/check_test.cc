@@ -49,6 +49,16 @@ TEST(Plan, CountsWhatTravelsOfAPrunedModel) {
   EXPECT_EQ(payload({{"ratio", 0.5}}, {{"name", "dense"}}), 4 * 34);
 }
 
+TEST(Plan, OptionsWithoutANameAreTheDefaults) {
+  Json unnamed = configuration(Json::object(), {{"name", "dense"}});
+  unnamed["optimiser"] = {{"learning_rate", 0.3}};
+  Json named = unnamed;
+  named["optimiser"]["name"] = "sgd";
+  const Json answers = check_configurations(Json::array({unnamed, named}));
+  EXPECT_EQ(answers[0]["config"]["optimiser"]["learning_rate"], 0.3);
+  EXPECT_EQ(answers[0], answers[1]);
+}
+
 // The gradient's shares go to their owners, and from the owners around the ring.
 TEST(Plan, TellsApartWhatGoesToAllOthersAndWhatGoesAroundTheRing) {
   const auto plan = [](const Json& method) { return answer({{"ratio", 0}}, method)["plan"]; };
@@ -73,6 +83,24 @@ TEST(Plan, CountsWhatEachWorkerGetsFromTheOthers) {
   const Json gathers = {{"name", "qsgd"}};
   EXPECT_GT(delivered(gathers, 2), 0);
   EXPECT_EQ(delivered(gathers, 4), 3 * delivered(gathers, 2));
+}
+
+// The criterion removes 36 of 64 filters of 16 weights: 288 of the model's 609 blocks of two entries.
+TEST(Plan, LeavesOutTheBlocksOfPrunedFilters) {
+  const auto sent = [](const char* method, double ratio) {
+    Json config =
+        configuration({{"criterion", "filters"}, {"ratio", ratio}}, {{"name", method}, {"block_size", 2}});
+    config["model"]["hidden"] = {64};
+    if (config["synchroniser"]["name"] == "omnireduce") {
+      config["synchroniser"].update({{"blocks_per_message", 1}, {"streams", 1}});
+    }
+    const Json found = check_configurations(Json::array({config})).front();
+    EXPECT_TRUE(found["ok"].get<bool>()) << found;
+    return found["plan"]["sent_bytes_per_iteration"].get<double>();
+  };
+  for (const char* method : {"omnireduce", "omnireduce_bulk"}) {
+    EXPECT_NEAR(sent(method, 0.5) / sent(method, 0), 321.0 / 609, 0.02) << method;
+  }
 }
 
 TEST(Plan, TakesAnObservedPatternForSettled) {
@@ -168,6 +196,11 @@ TEST(Plan, TellsHowBytesTravel) {
                          {{"workers", 4}, {"distance", 2}, {"bytes", 4 * block}},
                          {{"workers", 4}, {"distance", 3}, {"bytes", block}}}));
   EXPECT_GT(plan({{"name", "qsgd"}}, "ring")["gathered_bytes_per_iteration"].get<double>(), 0);
+  const Json ok_topk = plan({{"name", "ok_topk"}, {"vectors", "compressed"}}, "ring");
+  const auto gathered = ok_topk["gathered_bytes_per_iteration"].get<double>();
+  EXPECT_NEAR(gathered + ok_topk["pairwise_bytes_per_iteration"].get<double>(),
+              ok_topk["sent_bytes_per_iteration"].get<double>(), 1e-9)
+      << "nothing is all-reduced";
   // Eight workers' signs take one bit each around a ring; their sums take four bits along a tree.
   for (const char* method : {"terngrad", "signsgd", "thc"}) {
     EXPECT_EQ(plan({{"name", method}, {"exchange", "auto"}}, "ring")["codes_per_iteration"], 0.0) << method;
