@@ -16,6 +16,8 @@ from soaking.turn import Round, Violation
 
 COMMAND_LIMIT_S = 900.0
 SAMPLE_EVERY_S = 0.1
+# Short, so that some sample falls between two runs: there the controller holds nothing of a run.
+SAMPLE_LONG_SWEEP_EVERY_S = 0.01
 
 
 def in_small_disk(turn: Round, command: list[str]) -> list[str]:
@@ -66,7 +68,7 @@ def watch(turn: Round, process: subprocess.Popen, log: Path, disturb_after_s: fl
             disturb_after_s = None
         if turn.is_long:
             samples += sample_of(turn, log)
-        time.sleep(SAMPLE_EVERY_S)
+        time.sleep(SAMPLE_LONG_SWEEP_EVERY_S if turn.is_long else SAMPLE_EVERY_S)
     return samples
 
 
