@@ -187,7 +187,7 @@ make_learning-rates() {
 }
 make_local-steps() {
   records local-steps
-  picture local-steps waterfall --steps 'DDP, PowerSGD hook' 'PowerSGD along the tree' 'PowerSGD along the tree, pruned 0.8' 'PacTrain 0.8, 8 local steps' 'PacTrain 0.8, ternary, 8 local steps'
+  picture local-steps waterfall --steps 'DDP, PowerSGD hook' 'PowerSGD along the tree' 'PowerSGD along the tree, pruned 0.8' 'PowerSGD, pruned 0.8, 8 local steps' 'PacTrain 0.8, 8 local steps' 'PacTrain 0.8, ternary, 8 local steps'
   table docs/results/against-pytorch.md factors_table $reference/local-steps --over 'dense along the tree' 'PowerSGD along the tree' \
     'DDP, PowerSGD hook'
 }
