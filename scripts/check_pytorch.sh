@@ -6,8 +6,9 @@
 #   scripts/check_pytorch.sh [--build|--smoke] [PYTHON]
 #
 #   PYTHON     the interpreter that has PyTorch (default python3)
-#   --build    builds both programs like the preset release, for use, and trains with them in the smoke run
-#   --smoke    the same, but compiles faster and makes slower programs, like all builds for tests
+#   --build    builds both programs like the preset release, for use and without tests, and trains with them in the
+#              smoke run
+#   --smoke    also builds the tests that need a GPU; compiles faster and makes slower programs, like all builds for tests
 #
 # For example:
 #   scripts/check_pytorch.sh "$(scripts/current_pytorch.sh)"
@@ -15,12 +16,16 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 smoke=false
+packages=check
 # Records name the build type, which distinguishes the two.
-kind=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DNDEBUG")
+kind=(-DCMAKE_BUILD_TYPE=RelWithDebInfo "-DCMAKE_CXX_FLAGS_RELWITHDEBINFO=-O1 -DNDEBUG" -DTHINPIPE_TESTS=ON
+  -DTHINPIPE_BENCHMARKS=ON)
 case "${1:-}" in
 --build)
   smoke=true
-  kind=(-DCMAKE_BUILD_TYPE=Release -UCMAKE_CXX_FLAGS_RELEASE) # an earlier build may have set it
+  # An earlier build may have set others.
+  kind=(-DCMAKE_BUILD_TYPE=Release -UCMAKE_CXX_FLAGS_RELEASE -DTHINPIPE_TESTS=OFF -DTHINPIPE_BENCHMARKS=OFF)
+  packages=python
   shift
   ;;
 --smoke)
@@ -33,7 +38,7 @@ prefix=$("$python" -c 'import torch; print(torch.utils.cmake_prefix_path)') || {
   echo "check_pytorch: $python has no PyTorch; install it, or name an interpreter that has it" >&2
   exit 2
 }
-scripts/setup.sh full
+scripts/setup.sh $packages
 
 # LibTorch's configuration needs more of CUDA than Thinpipe uses. Libraries that a toolkit may lack are in the wheel,
 # but not under the names that linkers look for.
@@ -69,6 +74,7 @@ fi
 build/pytorch/thinpipe run experiments/smoke-loopback.json --fresh --results build/pytorch/smoke
 if [ "$has_cuda" = True ]; then
   build/pytorch/thinpipe doctor | grep -A1 -E 'NCCL|CUDA'
+  [ $packages = check ] || exit 0
   cmake --build build/pytorch --target gpu_tests
   build/pytorch/gpu_tests --gtest_brief=1
   "$python" -B trainer/tests/gpu/nccl_run_test.py build/pytorch/thinpipe || [ $? -eq 77 ] # it says that there is no GPU
