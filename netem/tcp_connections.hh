@@ -71,7 +71,7 @@ class TcpConnections {
   bool read_closed(bool counts);  // whether any had been closed
   void read_closed_until_quiet(bool counts);
   Sum* sum_of(std::size_t from, const TcpSocket& socket);  // null if its peer is no host of the network
-  void add(Sum& sum, const TcpSocket& socket, bool counts);
+  static void add(Sum& sum, const TcpSocket& socket, bool counts);
 
   const Network& network_;
   std::map<std::string, std::size_t> host_by_address_;

@@ -223,6 +223,7 @@ const char* name_of(Queueing queueing) {
 
 std::vector<std::string> queueing_names() {
   std::vector<std::string> out;
+  out.reserve(queueings.size());
   for (const Queueing each : queueings) out.emplace_back(name_of(each));
   return out;
 }
