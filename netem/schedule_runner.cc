@@ -53,7 +53,7 @@ void ScheduleRunner::begin(double now_s) {
 void ScheduleRunner::set_back(double train_time_s) {
   train_clock_.stop(train_time_s);
   if (!schedule_.follows_train_time()) return;
-  // What comes after this time happens again, and must not count twice in a mean.
+  // The caps after this time will come again, and must not count twice in a mean.
   for (std::vector<Cap>& caps : caps_) {
     while (caps.size() > 1 && caps.back().since_train_time_s > train_time_s) caps.pop_back();
   }

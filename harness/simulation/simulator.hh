@@ -19,9 +19,9 @@ namespace thinpipe {
 struct SimulatedIteration {
   double iteration_time_s = 0;  // until the last worker has new weights
   double computed_at_s = 0;     // of rank 0: the end of its forward and backward pass
-  // Of rank 0, with its wait until the last worker has ended the iteration.
+  // Of rank 0, including its wait for the last worker to end the iteration.
   double exposed_exchange_s = 0;
-  double exchange_s = 0;  // inside collectives
+  double exchange_s = 0;  // time inside collectives
 };
 
 // The machines of the workers. Without them, each worker is ideal: compute and communication do not slow down each

@@ -18,7 +18,7 @@ struct Host {
   std::string name;
   std::string address;                                     // dotted IPv4
   std::optional<NetworkNamespace> network_namespace = {};  // nullopt on a loopback topology
-  // Of calls of its sockets: connect_limit_s() of its network (hops.hh).
+  // How long a call of its sockets may wait: connect_limit_s() of its network (hops.hh).
   double timeout_s = 5;
 
   // Moves the calling process into the host: into its network namespace, and into IPC and mount namespaces of

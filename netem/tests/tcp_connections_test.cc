@@ -121,7 +121,7 @@ TEST(TcpConnectionsTest, CountWhatClosedConnectionsDid) {
   EXPECT_LE(edge.acknowledged_bytes, sent_bytes + 2 * 2) << "opening and closing count as a byte each";
 }
 
-// As for a script, which trains on meanwhile.
+// A script does not wait for the metering to begin.
 TEST(TcpConnectionsTest, MayBeginWithoutAWait) {
   const Network network(lossy_pair());
   const Connection connection = connect_hosts(network.host("a"), network.host("b"));

@@ -74,7 +74,7 @@ TEST(SandboxTest, ReportsADeathBySignal) {
   EXPECT_EQ(run_helper({"die", std::to_string(SIGTERM)}).describe(), "exit code 143");
 }
 
-// As under a parent that ignores SIGCHLD, which exec does not change.
+// A program inherits from its parent that SIGCHLD is ignored.
 TEST(SandboxTest, ReturnsTheExitCodeAlsoIfChildrensEndsAreIgnored) {
   Helper helper({"exit", "5"}, [] { std::signal(SIGCHLD, SIG_IGN); });
   pollfd end{.fd = helper.process.pidfd().get(), .events = POLLIN, .revents = 0};
