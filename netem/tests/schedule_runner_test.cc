@@ -27,6 +27,13 @@ Json trace(const std::string& text) {
   return {{"rate_trace", Json::parse(text)}};
 }
 
+// A trace of one link, and an event of another.
+Schedule trace_with_event_at(const std::string& time, const Topology& topology) {
+  Json config = trace(R"({"link": "left-middle", "file": "any"})");
+  config.update(events(R"([{"at": ")" + time + R"(", "link": "middle-right", "rate": "20 Mbit/s"}])"));
+  return schedule_of(config, topology);
+}
+
 double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
@@ -102,9 +109,7 @@ TEST(ScheduleRunnerTest, ATraceIsReplayedAgainAndAgain) {
 // The step of the trace follows train time, the event the clock.
 TEST(ScheduleRunnerTest, ATraceByTrainTimeStandsStillWhileNoIterationRuns) {
   const Topology topology = shipped("three-switch");
-  Json config = trace(R"({"link": "left-middle", "file": "any"})");
-  config.update(events(R"([{"at": "3 s", "link": "middle-right", "rate": "20 Mbit/s"}])"));
-  const Schedule schedule = schedule_of(config, topology);
+  const Schedule schedule = trace_with_event_at("3 s", topology);
   Network network(topology, schedule);
   ScheduleRunner schedule_runner(network, schedule);
   const double began = now_s();
@@ -183,9 +188,7 @@ TEST(ScheduleRunnerTest, AveragesTheCapOfATraceByTrainTimeOverTrainTime) {
 
 TEST(ScheduleRunnerTest, TrainTimeThatWasSetBackCountsOnceInTheMeanCap) {
   const Topology topology = shipped("three-switch");
-  Json config = trace(R"({"link": "left-middle", "file": "any"})");
-  config.update(events(R"([{"at": "1 s", "link": "middle-right", "rate": "20 Mbit/s"}])"));
-  const Schedule schedule = schedule_of(config, topology);
+  const Schedule schedule = trace_with_event_at("1 s", topology);
   Network network(topology, schedule);
   ScheduleRunner schedule_runner(network, schedule);
   const double began = now_s();
