@@ -10,10 +10,18 @@
 
 namespace thinpipe {
 
+::sigset_t signals_to_take(std::initializer_list<int> numbers) {
+  ::sigset_t out;
+  ::sigemptyset(&out);
+  for (const int number : numbers) ::sigaddset(&out, number);
+  struct sigaction hang_up {};
+  system_call("read the handling of SIGHUP", ::sigaction(SIGHUP, nullptr, &hang_up));
+  if (hang_up.sa_handler == SIG_IGN) ::sigdelset(&out, SIGHUP);
+  return out;
+}
+
 StopSignals::StopSignals() {
-  ::sigset_t stopping;
-  ::sigemptyset(&stopping);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&stopping, signal);
+  const ::sigset_t stopping = signals_to_take({SIGINT, SIGTERM, SIGHUP});
   descriptor_ =
       FileDescriptor(system_call("make a signalfd", ::signalfd(-1, &stopping, SFD_CLOEXEC | SFD_NONBLOCK)));
   system_call("hold signals back", ::sigprocmask(SIG_BLOCK, &stopping, &before_));

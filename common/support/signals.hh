@@ -3,10 +3,15 @@
 #pragma once
 
 #include <csignal>
+#include <initializer_list>
 
 #include "common/support/file_descriptor.hh"
 
 namespace thinpipe {
+
+// Returns these signals, without SIGHUP if it is ignored: `nohup` asks for that, but a blocked signal arrives even if
+// it is ignored.
+::sigset_t signals_to_take(std::initializer_list<int> numbers);
 
 // Blocks these signals in the whole process while it lives, so that none is lost between two waits. Create it
 // while the process has a single thread. ChildProcess unblocks them in its children.

@@ -5,15 +5,12 @@
 #include <unistd.h>
 
 #include "common/support/exception.hh"
+#include "common/support/signals.hh"
 
 namespace thinpipe {
 
 CommandSignals::CommandSignals() {
-  ::sigset_t held;
-  ::sigemptyset(&held);
-  for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD}) {
-    ::sigaddset(&held, number);
-  }
+  const ::sigset_t held = signals_to_take({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD});
   descriptor_ =
       FileDescriptor(system_call("create a signalfd", ::signalfd(-1, &held, SFD_CLOEXEC | SFD_NONBLOCK)));
   system_call("block signals", ::sigprocmask(SIG_BLOCK, &held, &before_));

@@ -19,6 +19,7 @@
 
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
+#include "common/support/signals.hh"
 #include "netem/kernel/id_map.hh"
 #include "netem/kernel/link.hh"
 #include "netem/kernel/netlink.hh"
@@ -51,10 +52,7 @@ void note_backlog() {
 // Blocks the signals that are passed on, and SIGCHLD, so that supervise() can wait for them and none is lost.
 class PassedSignals {
  public:
-  PassedSignals() {
-    ::sigemptyset(&set_);
-    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD})
-      ::sigaddset(&set_, number);
+  PassedSignals() : set_(signals_to_take({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGCHLD})) {
     system_call("block signals", ::sigprocmask(SIG_BLOCK, &set_, &before_));
   }
   ~PassedSignals() { restore(); }
@@ -65,7 +63,7 @@ class PassedSignals {
   void restore() const { ::sigprocmask(SIG_SETMASK, &before_, nullptr); }
 
  private:
-  ::sigset_t set_{};
+  ::sigset_t set_;
   ::sigset_t before_{};
 };
 

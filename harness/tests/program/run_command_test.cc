@@ -300,6 +300,19 @@ TEST(RunCommand, AnInterruptStopsAtOnceAndLeavesARecord) {
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
+TEST(RunCommand, GoesOnAfterAHangUpThatIsIgnored) {  // as with nohup
+  const Program program;
+  const Json base = {{"topology", "loopback"}, {"iterations", 20}, {"iteration_time", "100 ms"}};
+  std::signal(SIGHUP, SIG_IGN);  // the program inherits it
+  ChildProcess process = program.start(program.run_arguments(program.experiment(base)));
+  std::signal(SIGHUP, SIG_DFL);
+  ASSERT_TRUE(eventually([&program] { return processes_marked(program.mark()).size() == 3; }, 30s));
+  process.signal(SIGHUP);
+  const auto ended = program.finish(std::move(process));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_EQ(program.record("base").at("status"), "completed");
+}
+
 TEST(RunCommand, AKilledControllerLeavesNoWorker) {
   const Program program;
   ChildProcess process = program.start(

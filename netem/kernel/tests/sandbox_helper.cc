@@ -34,9 +34,9 @@ void sleep_s(double seconds) {
   std::this_thread::sleep_for(std::chrono::duration<double>(seconds));
 }
 
-// Prints how many SIGINTs arrive within half a second of the first.
+// Prints how many SIGINTs and SIGHUPs arrive within half a second of the first.
 int count_interrupts() {
-  std::signal(SIGINT, [](int) { interrupts = interrupts + 1; });
+  for (const int number : {SIGINT, SIGHUP}) std::signal(number, [](int) { interrupts = interrupts + 1; });
   print_line("ready");
   while (interrupts == 0) sleep_s(0.01);
   sleep_s(0.5);

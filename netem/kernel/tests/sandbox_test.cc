@@ -98,6 +98,23 @@ TEST(SandboxTest, ASignalToTheOuterProcessGroupArrivesOnce) {  // like a termina
   EXPECT_TRUE(helper.process.wait().ok());
 }
 
+TEST(SandboxTest, AHangUpArrives) {
+  Helper helper({"count-interrupts"});
+  ASSERT_EQ(helper.line(), "ready");
+  helper.process.signal(SIGHUP);
+  EXPECT_EQ(helper.line(), "1");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
+TEST(SandboxTest, AHangUpThatIsIgnoredDoesNotArrive) {  // as with nohup
+  Helper helper({"count-interrupts"}, [] { std::signal(SIGHUP, SIG_IGN); });
+  ASSERT_EQ(helper.line(), "ready");
+  helper.process.signal(SIGHUP);
+  helper.process.signal(SIGINT);
+  EXPECT_EQ(helper.line(), "1");
+  EXPECT_TRUE(helper.process.wait().ok());
+}
+
 TEST(SandboxTest, KillingTheOuterProcessLeavesNoProcess) {
   Helper helper({"leave-orphans"});
   ASSERT_EQ(helper.line(), "ready");
