@@ -26,8 +26,14 @@ std::vector<fs::path> kept_files(const fs::path& folder) {
   return files;
 }
 
-// Returns the iteration of a part of a checkpoint, as thinpipe-trainer names them: "rank-0.iteration-7.pt". nullopt for
-// other files.
+// Its name has the iteration, because a later part writes its own before the record names that part's checkpoint. If it
+// dies in between, the record still has measurements that end at its checkpoint.
+fs::path kept_iterations(const fs::path& folder, std::int64_t after_iteration) {
+  return folder / interrupted_folder_name / fmt::format("iterations.iteration-{}.jsonl", after_iteration);
+}
+
+// Returns the iteration of a kept file: "rank-0.iteration-7.pt" of thinpipe-trainer, or the measurements until there.
+// nullopt for other files.
 std::optional<std::int64_t> iteration_of(const fs::path& file) {
   constexpr std::string_view mark = ".iteration-";
   const std::string name = file.filename();
@@ -183,7 +189,7 @@ std::string obstacle_to_continuing(const InterruptedRun& run, const fs::path& fo
   const std::int64_t found = std::ranges::count_if(kept_files(folder), [&](const fs::path& file) {
     return iteration_of(file) == run.after_iteration() && has_weights(file);
   });
-  if (found < checkpoints || !fs::exists(folder / interrupted_folder_name / iterations_file_name))
+  if (found < checkpoints || !fs::exists(kept_iterations(folder, run.after_iteration())))
     return "its checkpoint is incomplete";
   if (!is_of_this_program(run.record, provenance))
     return "another version of the program wrote its checkpoint";
@@ -198,8 +204,7 @@ void remove_other_checkpoints(const InterruptedRun& run, const fs::path& folder)
 
 void keep_interrupted(const fs::path& folder, std::int64_t after_iteration, Record& record) {
   // At once, because a full disk must not spoil what an earlier part has kept.
-  write_atomically(folder / interrupted_folder_name / iterations_file_name,
-                   read_file(folder / iterations_file_name));
+  write_atomically(kept_iterations(folder, after_iteration), read_file(folder / iterations_file_name));
   record.checkpoint = {.after_iteration = after_iteration,
                        .path = (folder.filename() / interrupted_folder_name).string()};
   const auto text = [&](const char* key) { return record.provenance.value(key, std::string()); };
@@ -213,8 +218,8 @@ void keep_interrupted(const fs::path& folder, std::int64_t after_iteration, Reco
        .cpu = cpu.is_string() ? std::optional(cpu.get<std::string>()) : std::nullopt});
 }
 
-std::vector<Event> restore_iterations(const fs::path& folder) {
-  const std::string text = read_file(folder / interrupted_folder_name / iterations_file_name);
+std::vector<Event> restore_iterations(const InterruptedRun& run, const fs::path& folder) {
+  const std::string text = read_file(kept_iterations(folder, run.after_iteration()));
   write_atomically(folder / iterations_file_name, text);
   std::vector<Event> events;
   std::istringstream lines(text);

@@ -40,7 +40,7 @@ void remove_other_checkpoints(const InterruptedRun& run, const std::filesystem::
 void keep_interrupted(const std::filesystem::path& folder, std::int64_t after_iteration, Record& record);
 
 // Replaces the run's file of iterations by the kept one, which ends at the checkpoint. Returns its events.
-std::vector<Event> restore_iterations(const std::filesystem::path& folder);
+std::vector<Event> restore_iterations(const InterruptedRun& run, const std::filesystem::path& folder);
 
 // Adds the earlier parts to the record of the last one, whose curve, iterations, times and restarts have them already:
 // bytes on the wire, the use of links, connections, peak memory, how long threads waited for a CPU, warnings, and the

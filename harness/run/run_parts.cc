@@ -48,7 +48,7 @@ void RunParts::continue_earlier(const std::optional<record::InitialWeights>& wei
     earlier_.reset();
     return;
   }
-  recorder.restore(restore_iterations(folder_));
+  recorder.restore(restore_iterations(*earlier_, folder_));
   if (earlier_->record.restarts) restarts.take_over(*earlier_->record.restarts);
   note_(fmt::format("continues after iteration {}, where it was interrupted", earlier_->after_iteration()));
 }

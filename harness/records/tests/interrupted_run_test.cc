@@ -173,9 +173,24 @@ TEST_F(KeptInterruption, OfARunThatHasEndedIsNotContinued) {
 
 TEST_F(KeptInterruption, GivesTheMeasurementsUntilItsCheckpoint) {
   std::ofstream(folder_.path() / iterations_file_name) << "of a later attempt\n";
-  const std::vector<Event> events = restore_iterations(folder_.path());
+  const auto run = find_interrupted(folder_.path());
+  const std::vector<Event> events = restore_iterations(run.value(), folder_.path());
   EXPECT_THAT(events, ElementsAre(Event(event::Resumed{.iteration = 5, .train_time_s = 2})));
-  EXPECT_EQ(read_file(folder_.path() / iterations_file_name), read_file(kept_ / iterations_file_name));
+  EXPECT_EQ(read_file(folder_.path() / iterations_file_name),
+            read_file(kept_ / "iterations.iteration-7.jsonl"));
+}
+
+// A full disk, or a kill, may leave the files of a second interruption without its record.
+TEST_F(KeptInterruption, GivesTheMeasurementsUntilItsCheckpointAlsoAfterALaterOneWithoutARecord) {
+  std::ofstream(folder_.path() / iterations_file_name) << "until 9\n";
+  Record later = part(2);
+  keep_interrupted(folder_.path(), 9, later);
+  const auto run = find_interrupted(folder_.path());
+  ASSERT_EQ(run->after_iteration(), 7);
+  EXPECT_EQ(obstacle(), "");
+  remove_other_checkpoints(*run, folder_.path());
+  EXPECT_THAT(restore_iterations(*run, folder_.path()), SizeIs(1));
+  EXPECT_FALSE(std::filesystem::exists(kept_ / "iterations.iteration-9.jsonl"));
 }
 
 }  // namespace

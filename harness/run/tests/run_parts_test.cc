@@ -85,7 +85,7 @@ TEST_F(PartsOfARun, ACheckpointThatCannotBeKeptLeavesTheEarlierOne) {
   Record record = record_after(9);
   EXPECT_FALSE(parts_.end(interrupted(9), record));
   EXPECT_THAT(notes_, ElementsAre(HasSubstr("cannot keep the checkpoint")));
-  EXPECT_EQ(read_file(checkpoints_ / iterations_file_name), "until 7");
+  EXPECT_EQ(read_file(checkpoints_ / "iterations.iteration-7.jsonl"), "until 7");
   parts_.find_earlier(Json::object());
   EXPECT_EQ(parts_.after_iteration(), 7);
 }
@@ -100,7 +100,7 @@ TEST_F(PartsOfARun, APartThatEndedWithoutARecordLeavesNoCheckpointBeside) {
   EXPECT_FALSE(fs::exists(later)) << "workers keep the two newest, so it would end the one of iteration 7";
   EXPECT_FALSE(fs::exists(checkpoints_ / "trace.iteration-9.json"));
   EXPECT_TRUE(fs::exists(checkpoints_ / "rank-0.iteration-7.pt"));
-  EXPECT_TRUE(fs::exists(checkpoints_ / iterations_file_name));
+  EXPECT_TRUE(fs::exists(checkpoints_ / "iterations.iteration-7.jsonl"));
 }
 
 TEST_F(PartsOfARun, StartingFromTheBeginningIsExplained) {
