@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
@@ -82,15 +81,17 @@ Json row_of(const Record& record, const Record* dense, const CodecCosts& costs) 
 
 // Returns the completed live runs, without their curves.
 Records read_live(const std::filesystem::path& results, const Warn& warn) {
-  Records records;
-  std::mutex mutex;
-  const auto take = [&](std::size_t /*index*/, Record record) {
+  const std::vector<RecordPlace> places = find_records(results);
+  std::vector<std::optional<Record>> read(places.size());
+  const auto take = [&](std::size_t index, Record record) {
     if (record.mode != "live" || record.status != "completed" || !record.iteration_time_s) return;
     record.curve.clear();
-    const std::lock_guard lock(mutex);
-    records.emplace(record.run_id, std::move(record));
+    read[index] = std::move(record);
   };
-  read_records(find_records(results), take, warn);
+  Records records;  // of two with the same id, the first
+  for (const std::size_t index : read_records(places, take, warn)) {
+    if (read[index]) records.emplace(read[index]->run_id, *std::move(read[index]));
+  }
   return records;
 }
 

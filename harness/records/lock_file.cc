@@ -24,6 +24,9 @@ namespace thinpipe {
 namespace {
 
 constexpr std::chrono::milliseconds retry_period{100};
+// is_held() holds the lock too, for a moment. Somebody who looks often must not appear as a holder.
+constexpr int looks_that_collide = 3;
+constexpr std::chrono::milliseconds duration_of_a_look{5};
 
 using Flock = int (*)(int, int);
 
@@ -116,11 +119,13 @@ std::optional<LockFile> LockFile::try_hold(const std::filesystem::path& path) {
     auto lease = LeaseFile::try_hold(path, this_process());
     return lease ? std::optional(LockFile(std::move(lease))) : std::nullopt;
   }
-  while (true) {
+  for (int refusals = 0;;) {
     FileDescriptor file = FileDescriptor::open(path, O_RDWR | O_CREAT);
     if (lock_at_once(file, LOCK_EX) != 0) {
-      if (errno == EWOULDBLOCK) return std::nullopt;
-      throw SystemError("lock " + path.string(), errno);
+      if (errno != EWOULDBLOCK) throw SystemError("lock " + path.string(), errno);
+      if (++refusals > looks_that_collide) return std::nullopt;
+      std::this_thread::sleep_for(duration_of_a_look);
+      continue;
     }
     if (!leads_to(path, file)) continue;
     const std::string text = this_process();

@@ -121,6 +121,16 @@ void add_set_up(Json& row, const Record& record) {
   }
 }
 
+// Returns how many iterations were executed: those that workers repeated after a restart count each time, as their bytes
+// do.
+std::int64_t executed_iterations(const Record& record) {
+  std::int64_t executed = record.iterations;
+  if (!record.restarts) return executed;
+  for (const record::Restart& restart : *record.restarts)
+    executed += restart.after_iteration - restart.resumed_after_iteration.value_or(restart.after_iteration);
+  return executed;
+}
+
 // Adds the wire bytes of the busiest bottleneck direction, and their ratio to the bytes that a worker sent by
 // the collectives' formulas. In a ring in rank order, exactly these must cross the bottleneck.
 void add_traffic(Json& row, const Record& record) {
@@ -139,7 +149,7 @@ void add_traffic(Json& row, const Record& record) {
     }
   }
   row["payload_bytes_per_worker"] = or_null(traffic.payload_bytes_per_worker);
-  row["payload_bytes_per_iteration"] = ratio(row["payload_bytes_per_worker"], row.at("iterations"));
+  row["payload_bytes_per_iteration"] = ratio(row["payload_bytes_per_worker"], executed_iterations(record));
   row["sent_bytes_per_worker"] = or_null(traffic.sent_bytes_per_worker);
   row["bottleneck_direction"] = or_null(busiest);
   row["bottleneck_wire_bytes"] = or_null(bytes);

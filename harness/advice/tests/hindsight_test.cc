@@ -62,6 +62,19 @@ TEST(CompareWithRecords, WorkersThatShareACoreEncodeInTurn) {
   EXPECT_NEAR(row.at("encode_decode_s").get<double>(), 4 * 3e-3, 1e-12) << "eight workers, two cores";
 }
 
+// Records are read by several threads.
+TEST(CompareWithRecords, OfTwoRecordsOfARunTheFirstCounts) {
+  const TemporaryFolder folder;
+  for (const auto& [name, compute_s] : {std::pair("a", 0.02), std::pair("b", 0.5)}) {
+    std::filesystem::create_directory(folder.path() / name);
+    std::ofstream(folder.path() / name / exported_records_name) << record_line(live("dense", 0.1, compute_s));
+  }
+  for (int i = 0; i < 20; ++i) {
+    const Json rows = compare_with_records(folder.path(), {}, [](const std::string& /*two of a run*/) {});
+    for (const Json& row : rows) EXPECT_EQ(row.at("compute_time_s"), 0.02);
+  }
+}
+
 TEST(CompareWithRecords, ARunThatIsNotPredictedHasTheReason) {
   Json record = live("dense", 0.1, 0.02);
   record["config"]["rate_trace"] = "wifi";

@@ -79,6 +79,19 @@ TEST_F(LockFiles, AFileSystemIsTriedOnce) {
   EXPECT_EQ(calls_of_flock, 1 + 3);
 }
 
+TEST_F(LockFiles, SomebodyWhoLooksIsNoHolder) {  // such as `thinpipe status`, which locks for a moment
+  ASSERT_TRUE(LockFile::try_hold(path()));       // the file system has flock
+  calls_of_flock = 0;
+  use_flock([](int file, int operation) {
+    if (++calls_of_flock != 2) return ::flock(file, operation);  // the first is the file system's
+    errno = EWOULDBLOCK;
+    return -1;
+  });
+  EXPECT_TRUE(LockFile::try_hold(path()));
+  use_flock(nullptr);
+  EXPECT_EQ(calls_of_flock, 3);
+}
+
 TEST_F(LockFiles, AFolderThatIsMissingIsNamed) {
   try {
     LockFile::try_hold("/no/such/folder/.lock");

@@ -246,6 +246,20 @@ TEST(Comparison, SettingsThatOneVersionLacksAreOnlyNoted) {
   EXPECT_THAT(comparison.points.at(0).notes, testing::SizeIs(1));
 }
 
+TEST(Comparison, ANetworkThatDiffersOnOneSideOnlyIsADifference) {
+  const auto verdict_with = [](const char* place, const Json& value) {
+    Records others = seeded_runs({20, 30, 40});
+    for (Json& record : others) {
+      record["config"][Json::json_pointer(place)] = value;
+      record["run_id"] = record["run_id"].get<std::string>() + "other";
+    }
+    return judged(seeded_runs({20, 30, 40}), others, "time_to_target").reason;
+  };
+  EXPECT_EQ(verdict_with("/topology/links/0/delay", "50 ms"), "configurations differ");
+  EXPECT_EQ(verdict_with("/cross_traffic/0/rate", "50 Mbit/s"), "configurations differ");
+  EXPECT_EQ(verdict_with("/network_events/0/at", 3), "configurations differ");
+}
+
 TEST(Comparison, ModesAreNotMixed) {
   EXPECT_EQ(judged(seeded_runs({20}), seeded_runs({20}, "converge"), "accuracy").reason,
             "modes differ: live, converge");

@@ -81,6 +81,20 @@ TEST(ReportRows, ATargetCountsWhenItIsHeldForTheRunsOwnNumberOfEvaluations) {
   EXPECT_EQ(asked.at("time_to_accuracy_s"), 20);
 }
 
+TEST(ReportRows, TheBytesOfAnIterationThatWasRepeatedCountOnce) {
+  Json record = report_record("topk", 0, 20);
+  const auto bytes = [&record] {
+    return rows_of({record})[0].at("payload_bytes_per_iteration").get<double>();
+  };
+  EXPECT_DOUBLE_EQ(bytes(), 400000.0 / 9);
+  record["restarts"] = {{{"failure", {{"kind", "crash"}, {"message", "worker 1 died"}}},
+                         {"after_iteration", 5},
+                         {"resumed_after_iteration", 2},
+                         {"lost_train_time_s", 1},
+                         {"down_time_s", 1}}};
+  EXPECT_DOUBLE_EQ(bytes(), 400000.0 / 12);
+}
+
 // The run, with this set-up cost.
 Json with_set_up(Json record, const Json& pretraining_s, const Json& pruning_s) {
   record["set_up"] = {{"pretraining_s", pretraining_s},
