@@ -40,6 +40,7 @@ THINPIPE = Path(os.environ["THINPIPE"])
 OF_A_RUN = {"command_line", "started_at", "ended_at", "dataset_hash", "job"}
 PICTURES = (".png", ".svg", ".pdf")
 DEFAULT_TOLERANCE = "5%"
+OPTIONS_OF_RUNS = ("--set", "--only", "--repeat")
 
 
 class InputError(Exception):
@@ -60,17 +61,23 @@ def read_records(results: Path) -> tuple[bytes, list[dict]]:
     return text, [json.loads(line) for line in text.splitlines()]
 
 
+def with_name(text: bytes, name: str) -> bytes:
+    """Returns the experiment with its name, which is that of its file if it has none: the bundle's has another."""
+    experiment = json.loads(text)
+    if not isinstance(experiment, dict) or "name" in experiment:
+        return text
+    return (json.dumps({"name": name, **experiment}, indent=2, ensure_ascii=False) + "\n").encode()
+
+
 def experiment_file(named: Path | None, records: list[dict]) -> bytes | None:
     """Returns the text of the experiment's file: the named one, or the one of the tree with the records' name."""
     if named:
         try:
-            text = named.read_bytes()
-            json.loads(text)
+            return with_name(named.read_bytes(), named.stem)
         except OSError as error:
             raise InputError(f"--experiment {named}: cannot be read: {error.strerror}; name the experiment's file") from error
         except ValueError as error:
             raise InputError(f"--experiment {named}: is not JSON: {error}; name the experiment's file") from error
-        return text
     names = {record["experiment"] for record in records}
     file = ROOT / "experiments" / f"{next(iter(names))}.json"
     return file.read_bytes() if len(names) == 1 and file.exists() else None
@@ -200,15 +207,19 @@ def appendix(name: str, records: list[dict], files: dict[str, bytes], running: i
     if len(commits) > 1:
         lines += ["", f"Other runs are of commit {', '.join(commits[1:])}."]
     lines += ["", "## Check the bundle", "", *block(["sha256sum -c SHA256SUMS"]), "", "## Run", ""]
+    experiment = records[0]["experiment"]
     if has_experiment:
-        lines += ["With the program's folder as the working directory, and `BUNDLE` for this one:", ""]
-        lines += block(["build/release/thinpipe run BUNDLE/experiment.json --results results/reproduction" + repeat_of(records)])
+        experiment = json.loads(files["experiment.json"])["name"]
+        lines += ["With the program's folder as the working directory, and `BUNDLE` for this one.", "Paths in the file are relative to its folder.", ""]
+        run = "build/release/thinpipe run experiments/reproduction.json --results results/reproduction"
+        lines += block(["cp BUNDLE/experiment.json experiments/reproduction.json", *(run + options for options in options_of(records))])
+        if others := sorted({record["experiment"] for record in records} - {experiment}):
+            lines += ["", f"The records also have runs of {', '.join(others)}, whose files are not part of this bundle."]
     else:
         lines += ["The experiment's file is not part of this bundle; each record's `config` is its whole configuration."]
     if made_by := command_lines(records):
         lines += ["", "These records were made by:", "", *block(made_by)]
     lines += ["", "## Compare", ""]
-    experiment = records[0]["experiment"]
     lines += block([f"build/release/thinpipe compare BUNDLE results/reproduction/{experiment} --within {DEFAULT_TOLERANCE}"])
     lines += ["", *expectation(files["records.jsonl"]), ""]
     lines += ["## Tables and figures", ""]
@@ -218,16 +229,19 @@ def appendix(name: str, records: list[dict], files: dict[str, bytes], running: i
     return "\n".join(lines)
 
 
-def repeat_of(records: list[dict]) -> str:
-    """Returns the option --repeat of the command that made the records."""
+def options_of(records: list[dict]) -> list[str]:
+    """Returns the options that decide what runs there are, of each command that made records; repeated runs count once."""
+    found = []
     for record in records:
-        words = record["provenance"].get("command_line") or []
-        for place, word in enumerate(words):
-            if word == "--repeat" and place + 1 < len(words):
-                return f" --repeat {words[place + 1]}"
-            if word.startswith("--repeat="):
-                return f" --repeat {word.partition('=')[2]}"
-    return ""
+        words = [part for word in record["provenance"].get("command_line") or [] for part in split_option(word)]
+        pairs = [pair for pair in zip(words, words[1:], strict=False) if pair[0] in OPTIONS_OF_RUNS]
+        found.append("".join(f" {shlex.join(pair)}" for pair in pairs))
+    return list(dict.fromkeys(found))
+
+
+def split_option(word: str) -> list[str]:
+    option, equals, value = word.partition("=")
+    return [option, value] if equals and option in OPTIONS_OF_RUNS else [word]
 
 
 # The archive

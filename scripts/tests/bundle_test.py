@@ -72,6 +72,23 @@ class BundleTest(unittest.TestCase):
         self.assertIn(self.records[0]["provenance"]["git_commit"], appendix)
         self.assertIn(self.records[0]["provenance"]["kernel"], appendix)
 
+    def test_its_appendix_has_the_options_that_made_the_runs(self) -> None:
+        command = ["thinpipe", "run", "mine.json", "--set", "training.epochs=2", "--repeat=3", "--results", "there"]
+        for record in self.records:
+            record["provenance"]["command_line"] = command
+            record["experiment"] = "mine"
+        self.records[0]["provenance"]["command_line"] = [*command, "--only", "dense*"]
+        self.write_records()
+        own = self.folder / "mine.json"
+        own.write_text('{"base": {}}', encoding="utf-8")
+        folder = self.unpacked("--experiment", own)
+        self.assertEqual(json.loads((folder / "experiment.json").read_text(encoding="utf-8")), {"name": "mine", "base": {}})
+        appendix = (folder / "ARTEFACT.md").read_text(encoding="utf-8")
+        run = "build/release/thinpipe run experiments/reproduction.json --results results/reproduction --set training.epochs=2 --repeat 3"
+        self.assertIn(f"\n{run}\n", appendix)
+        self.assertIn(f"\n{run} --only 'dense*'\n", appendix)
+        self.assertIn("compare BUNDLE results/reproduction/mine ", appendix)
+
     def test_it_tells_of_runs_that_failed_or_have_no_record(self) -> None:
         self.records[0]["status"] = "failed"
         self.records[0]["error"] = {"kind": "crash", "message": "rank 3 ended"}
