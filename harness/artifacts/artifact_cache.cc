@@ -19,16 +19,22 @@ void remove_leftovers(const fs::path& folder, const std::string& name) {
 
 }  // namespace
 
+bool ArtifactCache::is_new_enough(const fs::path& file) const {
+  const std::optional<ChangeTime> built = change_time(file);
+  return built && (!since_ || *built > *since_);
+}
+
 std::optional<fs::path> ArtifactCache::missing(const std::string& file) const {
   fs::path path = folder_ / file;
-  return fresh_ || !fs::exists(path) ? std::optional(std::move(path)) : std::nullopt;
+  return is_new_enough(path) ? std::nullopt : std::optional(std::move(path));
 }
 
 std::variant<Json, Outcome> ArtifactCache::get_or_build(const std::string& name, Progress& progress,
                                                         const Find& find, const Build& build) {
+  const fs::path file = folder_ / (name + ".json");
+  const auto is_trusted = [&] { return built_.contains(name) || is_new_enough(file); };
   const std::optional<Json> before = find();
-  const bool trusted = !fresh_ || built_.contains(name);
-  if (trusted && before) return *before;
+  if (before && is_trusted()) return *before;
 
   fs::create_directories(folder_);
   const fs::path lock_path = folder_ / (name + ".lock");
@@ -38,10 +44,7 @@ std::variant<Json, Outcome> ArtifactCache::get_or_build(const std::string& name,
   });
   if (!lock) return Outcome{Outcome::Status::interrupted};
   // The lock's last holder may have built it.
-  if (const auto now = find(); now && now != before) {
-    built_.insert(name);
-    return *now;
-  }
+  if (auto now = find(); now && is_trusted()) return *std::move(now);
   remove_leftovers(folder_, name);
   auto built = build();
   if (std::holds_alternative<Json>(built)) built_.insert(name);

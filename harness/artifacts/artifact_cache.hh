@@ -12,16 +12,18 @@
 
 #include "common/support/signals.hh"
 #include "harness/executors/executor.hh"
+#include "harness/records/change_time.hh"
 #include "harness/terminal/progress.hh"
 
 namespace thinpipe {
 
 class ArtifactCache {
  public:
-  // `what` names the artifacts on the screen, such as "initial weights". `fresh`: build each again, once,
-  // even if it is kept.
-  ArtifactCache(std::filesystem::path folder, std::string what, bool fresh, StopSignals& stop)
-      : folder_(std::move(folder)), what_(std::move(what)), fresh_(fresh), stop_(stop) {}
+  using Since = std::optional<ChangeTime>;
+  // `what` names the artifacts on the screen, such as "initial weights". `since`: build those again that were built
+  // before; nullopt: none.
+  ArtifactCache(std::filesystem::path folder, std::string what, Since since, StopSignals& stop)
+      : folder_(std::move(folder)), what_(std::move(what)), since_(since), stop_(stop) {}
 
   const std::filesystem::path& folder() const { return folder_; }
 
@@ -29,17 +31,19 @@ class ArtifactCache {
   std::optional<std::filesystem::path> missing(const std::string& file) const;
 
   // Returns the artifact `name`, or the outcome of a build that did not complete. find() returns the
-  // artifact in the folder, nullopt if there is none; build() builds it. Waits while another controller
-  // builds it.
+  // artifact in the folder, nullopt if there is none; build() builds it, and the file NAME.json last. Waits while
+  // another controller builds it.
   using Find = std::function<std::optional<Json>()>;
   using Build = std::function<std::variant<Json, Outcome>()>;
   std::variant<Json, Outcome> get_or_build(const std::string& name, Progress& progress, const Find& find,
                                            const Build& build);
 
  private:
+  bool is_new_enough(const std::filesystem::path& file) const;
+
   std::filesystem::path folder_;
   std::string what_;
-  bool fresh_;
+  Since since_;
   StopSignals& stop_;
   std::set<std::string> built_;
 };

@@ -8,6 +8,7 @@
 #include "common/protocol/worker_file.hh"
 #include "harness/executors/worker_inputs.hh"
 #include "harness/plan/run_id.hh"
+#include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
 #include "netem/network.hh"
 
@@ -42,6 +43,7 @@ Json decisive_for(const Run& run, const std::optional<Device>& device) {
   if (!device) {
     out["processes"] = run.workers;
     out["profile_version"] = profile_content_version;
+    out["machine"] = name_of_machine();
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
   const Json of_run = decisive_part(run);

@@ -16,9 +16,10 @@ namespace thinpipe {
 
 class ComputeProfiles {
  public:
-  // `fresh`: measure again, once, even if a profile is kept.
-  ComputeProfiles(std::filesystem::path folder, bool fresh, netem::IdleCores idle_cores, StopSignals& stop)
-      : profiles_(std::move(folder), "a compute profile", fresh, stop), idle_cores_(idle_cores) {}
+  // `since`: measure again what was measured before.
+  ComputeProfiles(std::filesystem::path folder, ArtifactCache::Since since, netem::IdleCores idle_cores,
+                  StopSignals& stop)
+      : profiles_(std::move(folder), "a compute profile", since, stop), idle_cores_(idle_cores) {}
 
   // Returns {"path", "hash" (of the file), "origin", "device", "concurrent_workers"}, or the outcome of a
   // measurement or estimate that did not complete. `initial_weights`: a path; nullopt: random ones.

@@ -23,9 +23,9 @@ struct SharedWeights {
 
 class InitialWeights {
  public:
-  // `fresh`: train them again, once, even if they are kept.
-  InitialWeights(std::filesystem::path folder, bool fresh, StopSignals& stop)
-      : weights_(std::move(folder), "initial weights", fresh, stop) {}
+  // `since`: train those again that were trained before.
+  InitialWeights(std::filesystem::path folder, ArtifactCache::Since since, StopSignals& stop)
+      : weights_(std::move(folder), "initial weights", since, stop) {}
 
   // Returns the pre-trained weights, or the outcome of a pre-training that did not complete. Without pre-training,
   // returns the file of weights that the configuration names, with unknown accuracy and time, or nullopt if it names

@@ -39,10 +39,13 @@ SharedMachine shared_machine(const MachineOptions& options, const std::optional<
   return out;
 }
 
-// Returns the settings that determine the costs.
+// Returns what determines the costs.
 Json decisive_for(const Run& run) {
   const Json of_run = decisive_part(run);
-  return {{"topology", of_run.at("topology")}, {"collective", run.collective}, {"workers", run.workers}};
+  return {{"topology", of_run.at("topology")},
+          {"collective", run.collective},
+          {"workers", run.workers},
+          {"machine", name_of_machine()}};
 }
 
 // Measures how long steps take. Runs workers of a replay, with this trace and profile, in `folder`.

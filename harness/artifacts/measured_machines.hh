@@ -25,9 +25,9 @@ struct SharedMachine {
 
 class MeasuredMachines {
  public:
-  // `fresh`: measure again, once, even if costs are kept.
-  MeasuredMachines(std::filesystem::path folder, bool fresh, StopSignals& stop)
-      : machines_(std::move(folder), "the costs of communication", fresh, stop) {}
+  // `since`: measure again what was measured before.
+  MeasuredMachines(std::filesystem::path folder, ArtifactCache::Since since, StopSignals& stop)
+      : machines_(std::move(folder), "the costs of communication", since, stop) {}
 
   // Returns the machine of a run that has one, or the outcome of a measurement that did not complete.
   std::variant<SharedMachine, Outcome> get_or_build(const Run& run, Executor& executor, Progress& progress,

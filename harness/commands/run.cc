@@ -69,10 +69,12 @@ Seconds parse_limit(const std::string& option, const std::string& text) {
 }
 
 // Throws InputError if `jobs` runs at a time would share too few cores and so distort each other's times.
-void check_jobs(const std::vector<Run>& runs, const TrainerProgram& trainer, int jobs) {
+void check_jobs(const std::vector<Run>& runs, const KeptRuns& kept, const TrainerProgram& trainer, int jobs) {
   const Machine machine = this_machine();
   MeasuredCosts costs(trainer, [](const std::string& line) { print_stderr("{}\n", line); });
-  for (const Run& run : runs) {
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    if (kept[i]) continue;
+    const Run& run = runs[i];
     if (run.runs_command()) {
       throw InputError({fmt::format("--jobs {}", jobs), ""},
                        fmt::format("needs to know what a run takes, but nothing is known of the command of "
@@ -133,6 +135,20 @@ void check_captures(const std::vector<Run>& runs, const netem::CaptureOptions& c
   if (!any) throw InputError(place, "no run of this experiment emulates a network; leave it out");
 }
 
+// Returns when this command began, for what it repeats. Its processes in the sandbox and its further controllers inherit
+// the time.
+ChangeTime time_of_beginning(const fs::path& results) {
+  constexpr const char* variable = "THINPIPE_BEGAN";
+  const std::string folder = fs::absolute(results).string();
+  const char* const inherited = std::getenv(variable);
+  const std::string text = inherited == nullptr ? "" : inherited;
+  const std::size_t space = text.find(' ');
+  if (space != std::string::npos && text.substr(space + 1) == folder) return std::stoll(text);
+  const ChangeTime now = change_time_now(results);
+  ::setenv(variable, fmt::format("{} {}", now, folder).c_str(), 1);
+  return now;
+}
+
 int finish(SweepResult result) {
   if (!result.digests.empty()) fmt::print("{}", text_report(report_of(std::move(result.digests))));
   return result.all_well ? 0 : 1;
@@ -147,6 +163,8 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   options.slurm.complete(experiment, arguments);
   const TrainerProgram trainer = TrainerProgram::find();
   const fs::path results = fs::path(options.results) / experiment.name;
+  const bool repeats = options.repeat.all || options.repeat.failed || options.repeat.degraded;
+  if (repeats && !options.dry_run) options.repeat.since = time_of_beginning(results);
   // find_kept ends the reader's thread, but --prepare does not call it, and a sandbox needs a single thread.
   const bool needs_all_records = options.choice.only.empty() && options.run_id.empty() &&
                                  options.prepare.empty() && !options.repeat.all && !options.dry_run;
@@ -160,7 +178,9 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
       .results = results,
       .repeat = options.repeat,
       // One run of several keeps what they share.
-      .fresh_artifacts = options.repeat.all && (options.run_id.empty() || !options.prepare.empty()),
+      .artifacts_since = options.repeat.all && (options.run_id.empty() || !options.prepare.empty())
+                             ? options.repeat.since
+                             : std::nullopt,
       .limits = {.stall = parse_limit("--stall-timeout", options.stall_timeout),
                  .silence = parse_limit("--hang-timeout", options.hang_timeout),
                  .profiling = parse_limit("--profiling-time", options.profiling_time)},
@@ -185,6 +205,10 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   KeptRuns kept = options.prepare.empty()
                       ? find_kept(runs, results, sweep.repeat, early ? early->stop() : DigestsById{})
                       : KeptRuns(runs.size());
+  if (const std::size_t count = apply_hold(runs, results, kept))
+    print_stderr(
+        "{} of {} runs are kept, and their times to the targets now count with the experiment's \"hold\"\n",
+        count, runs.size());
   if (options.slurm.is_chosen()) {
     if (options.jobs > 1)
       throw InputError(
@@ -201,8 +225,9 @@ int run(RunOptions options, const std::vector<std::string>& arguments) {
   for (std::size_t i = 0; i < runs.size(); ++i)
     needs_sandbox = needs_sandbox || (!kept[i] && runs[i].needs_network);
   std::optional<ParallelControllers> beside;
-  if (options.jobs > 1 && !netem::inside_sandbox()) {
-    check_jobs(runs, trainer, options.jobs);
+  const bool has_work = std::ranges::any_of(kept, [](const auto& each) { return !each.has_value(); });
+  if (options.jobs > 1 && has_work && !netem::inside_sandbox()) {
+    check_jobs(runs, kept, trainer, options.jobs);
     beside.emplace(arguments, options.jobs - 1);
   }
   if (needs_sandbox && !netem::inside_sandbox()) {

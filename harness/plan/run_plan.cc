@@ -83,15 +83,18 @@ class ConvergenceRuns {
 // The runs of a plan, each once.
 class DistinctRuns {
  public:
-  // Adds the run of a point of the experiment.
-  void add(Run run) {
-    if (!named_.insert(run.id).second) return;
-    if (Run* const former = find(run.id)) {
+  // Adds the run of a point of the experiment. Returns false if it is there already, with another `hold`.
+  bool add(Run run) {
+    Run* const former = find(run.id);
+    if (!named_.insert(run.id).second)
+      return former->training->config.value("hold", Json()) == run.training->config.value("hold", Json());
+    if (former != nullptr) {
       former->labels = run.labels;
       former->label = run.label;
     } else {
       append(std::move(run));
     }
+    return true;
   }
 
   // Adds the convergence run of a replay. It keeps only the labels that all its replays share.
@@ -137,7 +140,11 @@ std::vector<Run> plan_runs(const Experiment& experiment, const TrainerProgram& t
       distinct.add_convergence(std::move(convergence));
     }
     run.id = names.of(run);
-    distinct.add(std::move(run));
+    if (!distinct.add(std::move(run)))
+      throw InputError(
+          {experiment.file, "/sweep"},
+          "has points that differ only in \"hold\", which decides how a curve is read, not what it "
+          "is: they are one run; leave it out of the sweep, and give it to `thinpipe report --hold`");
   }
   return matching(distinct.take(), only);
 }

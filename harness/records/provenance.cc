@@ -45,6 +45,13 @@ Json describe_program_and_machine() {
   return out;
 }
 
+std::string name_of_machine() {
+  std::string out =
+      fmt::format("{}, {} cores", cpu_name().value_or("unknown CPU"), std::thread::hardware_concurrency());
+  if (const auto gpu = gpu_name()) out += ", " + *gpu;
+  return out;
+}
+
 std::string utc_now() {
   const auto now = std::chrono::time_point_cast<std::chrono::milliseconds>(std::chrono::system_clock::now());
   return fmt::format("{:%FT%T}.{:03}Z", fmt::gmtime(std::chrono::system_clock::to_time_t(now)),

@@ -15,6 +15,9 @@ std::string program_version();
 // "memory_bytes", "gpu"}, in a Slurm job also "slurm_job"; the commit is the one the program was built from.
 Json describe_program_and_machine();
 
+// Returns what tells machines apart whose times differ: "AMD EPYC 7763, 8 cores", with the GPU if there is one.
+std::string name_of_machine();
+
 // Returns the current time in UTC: "2025-03-01T12:34:56.789Z".
 std::string utc_now();
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/records/change_time.hh"
 #include "harness/records/record_data.hh"
 
 namespace thinpipe {
@@ -24,8 +25,9 @@ struct Wanted {
 struct Digest {
   Json row;  // docs/reference/report.md defines its members; lacks speed-ups, which need other runs
   std::string started_at;
-  bool continues = false;  // was interrupted with a checkpoint
-  std::string slurm_job;   // which executed it; empty outside of Slurm
+  bool continues = false;                   // was interrupted with a checkpoint
+  std::string slurm_job;                    // which executed it; empty outside of Slurm
+  ChangeTime changed = before_all_changes;  // of its file; those who read one set it
 
   // These find its baselines. `comparable` is equal for runs that differ only in method and pruning,
   // `same_task` for those that differ in the optimiser or in the options of a trainer's command too.

@@ -5,9 +5,13 @@
 #include <utility>
 
 #include "common/protocol/trace.hh"
+#include "common/support/atomic_file.hh"
 #include "common/support/parallel.hh"
 #include "harness/plan/run_id.hh"
+#include "harness/records/lock_file.hh"
 #include "harness/records/record.hh"
+#include "harness/records/record_view.hh"
+#include "harness/run/run.hh"
 
 namespace thinpipe {
 
@@ -18,8 +22,13 @@ namespace {
 // Returns nullopt if there is none that a report can show.
 std::optional<Digest> read_digest(const fs::path& path) {
   try {
+    // Read before the record: one that replaces it meanwhile must not count as the later one.
+    const std::optional<ChangeTime> changed = change_time(path);
     std::optional<Record> record = find_record(path);
-    return record ? std::optional(digest(*std::move(record))) : std::nullopt;
+    if (!record || !changed) return std::nullopt;
+    Digest out = digest(*std::move(record));
+    out.changed = *changed;
+    return out;
   } catch (const InputError&) {
     return std::nullopt;
   } catch (const Json::exception&) {
@@ -57,12 +66,13 @@ std::string status_of(const Digest& digest) {
 namespace {
 
 bool repeats_everything(const Repeat& repeat) {
-  return repeat.all && repeat.except_of_job.empty();
+  return repeat.all && repeat.except_of_job.empty() && !repeat.since;
 }
 
 // Returns what is to be repeated of a run with this digest.
 Repeat repeat_of(const Digest& digest, const Repeat& repeat) {
-  const bool is_done = !repeat.except_of_job.empty() && digest.slurm_job == repeat.except_of_job;
+  const bool is_done = (!repeat.except_of_job.empty() && digest.slurm_job == repeat.except_of_job) ||
+                       (repeat.since && digest.changed > *repeat.since);
   return is_done ? Repeat{} : repeat;
 }
 
@@ -127,6 +137,26 @@ KeptRuns find_kept(const std::vector<Run>& runs, const fs::path& results, const 
     }
   });
   return kept;
+}
+
+std::size_t apply_hold(const std::vector<Run>& runs, const fs::path& results, KeptRuns& kept) {
+  std::size_t changed = 0;
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const std::int64_t hold = hold_of(runs[i].training->config);
+    if (!kept[i] || kept[i]->row.at("hold").is_null() || kept[i]->row.at("hold") == hold) continue;
+    // Another controller that executes the run again leaves a record with its own.
+    const auto lock = LockFile::try_hold(results / runs[i].id / run_lock_name);
+    std::optional<Record> record = lock ? find_record(record_path(runs[i], results)) : std::nullopt;
+    if (!record) continue;
+    record->config["hold"] = hold;
+    for (record::TargetResult& target : record->targets)
+      target = reach_target(record->curve, target.target, hold);
+    write_atomically(record_path(runs[i], results), record_text(to_json(*record)));
+    kept[i] = digest(*std::move(record));
+    set_labels(*kept[i], runs[i]);
+    ++changed;
+  }
+  return changed;
 }
 
 }  // namespace thinpipe

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "harness/plan/run.hh"
+#include "harness/records/change_time.hh"
 #include "harness/reports/digest.hh"
 
 namespace thinpipe {
@@ -21,6 +22,9 @@ struct Repeat {
   bool degraded = false;  // those whose network was not faithful
   // A Slurm job that was requeued. What its earlier starts executed is not repeated once more.
   std::string except_of_job = {};
+  // When this command began. Later records are those of its further controllers, or of another command, and are not
+  // repeated.
+  std::optional<ChangeTime> since = {};
 };
 
 // `results`, in all of these: the experiment's own folder.
@@ -60,5 +64,9 @@ class EarlyReader {
 using KeptRuns = std::vector<std::optional<Digest>>;
 KeptRuns find_kept(const std::vector<Run>& runs, const std::filesystem::path& results, const Repeat& repeat,
                    DigestsById known = {});
+
+// Makes the kept runs' times to the targets those of the experiment's present `hold`, which decides how a curve is read
+// and not what it is. Rewrites their records. Returns how many were changed.
+std::size_t apply_hold(const std::vector<Run>& runs, const std::filesystem::path& results, KeptRuns& kept);
 
 }  // namespace thinpipe

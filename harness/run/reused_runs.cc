@@ -58,14 +58,6 @@ void copy_run(const Run& run, const fs::path& from, const fs::path& to, const st
   write_atomically(record_path(run, to), record_text(record));
 }
 
-bool is_reusable(const Run& run, const fs::path& others) {
-  const auto found = find_kept(run, others, {.failed = true, .degraded = true});
-  if (!found) return false;
-  // The id does not tell, but the record's times to the targets depend on it.
-  const Json record = Json::parse(read_file(record_path(run, others)));
-  return record.value(Json::json_pointer("/config/hold"), Json()) == whole_config(run).value("hold", Json());
-}
-
 }  // namespace
 
 std::size_t reuse_runs(const std::vector<Run>& runs, const fs::path& others, const fs::path& results,
@@ -73,7 +65,8 @@ std::size_t reuse_runs(const std::vector<Run>& runs, const fs::path& others, con
   require_runs(others);
   std::size_t count = 0;
   for (const Run& run : runs) {
-    if (fs::exists(record_path(run, results)) || !is_reusable(run, others)) continue;
+    if (fs::exists(record_path(run, results)) || !find_kept(run, others, {.failed = true, .degraded = true}))
+      continue;
     fs::create_directories(results / run.id);
     const auto lock = LockFile::try_hold(results / run.id / run_lock_name);
     // Another controller executes it, or just has.

@@ -28,9 +28,9 @@ class Sweep {
         options_(options),
         stop_(stop),
         executor_(trainer.path(), stop),
-        weights_(options.results / "initial-weights", options.fresh_artifacts, stop),
-        profiles_(options.results / "compute-profiles", options.fresh_artifacts, options.idle_cores, stop),
-        machines_(options.results / "machines", options.fresh_artifacts, stop),
+        weights_(options.results / "initial-weights", options.artifacts_since, stop),
+        profiles_(options.results / "compute-profiles", options.artifacts_since, options.idle_cores, stop),
+        machines_(options.results / "machines", options.artifacts_since, stop),
         progress_(runs.size()) {
     if (options.tensorboard.empty()) return;
     EventFilePaths paths;
@@ -38,19 +38,17 @@ class Sweep {
   }
 
   SweepResult run() {
-    std::vector<Held> held_elsewhere;
+    std::vector<std::size_t> held_elsewhere;
     for (std::size_t i = 0; i < runs_.size() && !interrupted(); ++i) {
       if (kept_[i]) {
         take(i, *std::move(kept_[i]), "earlier");
         continue;
       }
-      // Hashed before the lock is tried: a record that comes later is the holder's.
-      std::string record = record_hash(runs_[i], options_.results);
-      if (!try_run(i)) held_elsewhere.push_back({i, std::move(record)});
+      if (!try_run(i)) held_elsewhere.push_back(i);
     }
-    for (const Held& held : held_elsewhere) {
+    for (const std::size_t i : held_elsewhere) {
       if (interrupted()) break;
-      wait_for(held);
+      wait_for(i);
     }
     SweepResult result{.digests = {}, .all_well = digests_.size() == runs_.size()};
     for (auto& [index, digest] : digests_) {
@@ -86,11 +84,6 @@ class Sweep {
     return failed != nullptr ? *failed : Outcome{};
   }
 
-  struct Held {
-    std::size_t index;
-    std::string record;  // its hash, from before the lock was tried
-  };
-
   bool interrupted() { return interrupted_ || stop_.requested(); }
 
   std::filesystem::path lock_path(std::size_t index) const {
@@ -103,7 +96,7 @@ class Sweep {
 
   // Takes the run's record or executes the run. Returns false if another controller executes it.
   bool try_run(std::size_t index) {
-    if (reuse(index)) return true;
+    if (reuse(index, "earlier")) return true;
     std::filesystem::create_directories(lock_path(index).parent_path());
     note_leases(index);
     const auto lock = LockFile::try_hold(lock_path(index));
@@ -113,7 +106,7 @@ class Sweep {
       return false;
     }
     // Another controller may have ended it before the lock was taken.
-    if (!reuse(index)) execute(index);
+    if (!reuse(index, "earlier")) execute(index);
     return true;
   }
 
@@ -124,10 +117,10 @@ class Sweep {
         options_.results.string()));
   }
 
-  bool reuse(std::size_t index) {
+  bool reuse(std::size_t index, const std::string& when) {
     auto found = find_kept(runs_[index], options_.results, options_.repeat);
     if (!found) return false;
-    take(index, *std::move(found), "earlier");
+    take(index, *std::move(found), when);
     return true;
   }
 
@@ -182,25 +175,18 @@ class Sweep {
 
   // Waits for the lock's holder. It leaves a new record if it ends the run; if it dies, there is none or the
   // old one.
-  void wait_for(const Held& held) {
-    const auto path = lock_path(held.index);
+  void wait_for(std::size_t index) {
+    const auto path = lock_path(index);
     auto lock = LockFile::try_hold(path);
     if (!lock) {
       const auto waiting = [&path] { return "waiting for " + LockFile::holder(path); };
-      progress_.begin(held.index, runs_[held.index].label, 0, waiting());
+      progress_.begin(index, runs_[index].label, 0, waiting());
       lock = LockFile::wait_for(path, [&] {
         progress_.wait(waiting());
         return interrupted();
       });
     }
-    if (!lock) return;
-    auto found = existing_digest(runs_[held.index], options_.results);
-    const bool ended = found && (status_of(*found) == "completed" || status_of(*found) == "failed");
-    if (ended && record_hash(runs_[held.index], options_.results) != held.record) {
-      take(held.index, *std::move(found), "meanwhile");
-    } else {
-      execute(held.index);
-    }
+    if (lock && !reuse(index, "meanwhile")) execute(index);
   }
 
   const std::vector<Run>& runs_;
@@ -235,12 +221,12 @@ SweepResult run_sweep(const std::vector<Run>& runs, KeptRuns kept, const SweepOp
 }
 
 MissingFiles missing_files(const Run& run, const SweepOptions& options, StopSignals& stop) {
-  const bool fresh = options.fresh_artifacts;
+  const auto since = options.artifacts_since;
   MissingFiles out;
-  out.weights = InitialWeights(options.results / "initial-weights", fresh, stop).missing(run);
-  const ComputeProfiles profiles(options.results / "compute-profiles", fresh, options.idle_cores, stop);
+  out.weights = InitialWeights(options.results / "initial-weights", since, stop).missing(run);
+  const ComputeProfiles profiles(options.results / "compute-profiles", since, options.idle_cores, stop);
   if (const auto profile = profiles.missing(run)) out.measurements.push_back(*profile);
-  const MeasuredMachines machines(options.results / "machines", fresh, stop);
+  const MeasuredMachines machines(options.results / "machines", since, stop);
   if (const auto machine = machines.missing(run)) out.measurements.push_back(*machine);
   return out;
 }

@@ -23,7 +23,8 @@ struct SweepOptions {
   std::string experiment;
   std::filesystem::path results;  // the experiment's own folder
   Repeat repeat;
-  bool fresh_artifacts = false;  // whether to make again, once, what several runs share
+  // What several runs share is made again if it was made before this time.
+  std::optional<ChangeTime> artifacts_since = {};
   TimeLimits limits;
   netem::IdleCores idle_cores = netem::IdleCores::as_needed;
   double link_samples_per_s = 10;  // 0: no time series of the links

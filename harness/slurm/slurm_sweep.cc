@@ -75,8 +75,9 @@ class SlurmSweep {
     if (!open_.empty()) {
       print_stderr(
           "thinpipe: {} runs remain with Slurm; `thinpipe status {}` shows them, `thinpipe cancel {}` "
-          "cancels them, and this command again waits for them\n",
-          open_.size(), sweep_.results.string(), sweep_.results.string());
+          "cancels them, and this command again{} waits for them\n",
+          open_.size(), sweep_.results.string(), sweep_.results.string(),
+          sweep_.repeat.all ? ", without --fresh," : "");
     }
     return result();
   }

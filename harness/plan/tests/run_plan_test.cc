@@ -202,6 +202,11 @@ TEST(PlanRuns, IdenticalPointsAreOneRun) {
   EXPECT_EQ(runs[0].label, "a");
 }
 
+TEST(PlanRuns, PointsThatDifferOnlyInHoldAreRefused) {
+  EXPECT_THAT(refusal_of(R"({"base": {}, "sweep": {"hold": [1, 3]}})"),
+              StartsWith("e.json at /sweep: has points that differ only in \"hold\""));
+}
+
 // Otherwise a plan of 10,000 runs over few networks would hold, hash and check the same data repeatedly.
 TEST(PlanRuns, RunsShareTheSettingOrTheTrainingThatTheyHaveInCommon) {
   const auto runs = plan(

@@ -41,6 +41,37 @@ TEST(Jobs, SeveralRunsGoOnAtATimeAndEachIsRunOnce) {
   EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
+TEST(Jobs, EachIsRunOnceAlsoIfAllAreRepeated) {
+  const Program program;
+  if (std::thread::hardware_concurrency() < 2)
+    GTEST_SKIP() << "this machine has one core, so --jobs is refused";
+  const Json slow = {{"iteration_time", "200 ms"}};  // its controller is busy while the other does the rest
+  const std::string experiment =
+      program.experiment({{"topology", "loopback"}, {"workers", 1}, {"iterations", 10}},
+                         {{"run", {{"first", {{"seed", 2}}}, {"slow", slow}, {"third", {{"seed", 3}}}}}});
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  const std::string before = started_at(program.record("third"));
+  const auto ended = program.run(program.run_arguments(experiment, {"--jobs", "2", "--fresh"}));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  for (const std::string label : {"first", "slow", "third"}) {
+    const std::string start = "] " + label + ": starting";
+    const auto first = ended.errors.find(start);
+    ASSERT_NE(first, std::string::npos) << ended.errors;
+    EXPECT_EQ(ended.errors.find(start, first + 1), std::string::npos) << ended.errors;
+    EXPECT_EQ(program.record(label).at("status"), "completed");
+  }
+  EXPECT_NE(started_at(program.record("third")), before);
+}
+
+TEST(Jobs, ThatHaveNothingToDoAreNotChecked) {
+  const Program program;
+  const std::string experiment = program.experiment(loopback, {{"seed", {1}}});
+  ASSERT_EQ(program.run(program.run_arguments(experiment)).status.code, 0);
+  const auto ended = program.run(program.run_arguments(experiment, {"--jobs", "1000"}));
+  EXPECT_EQ(ended.status.code, 0) << ended.errors;
+  EXPECT_THAT(ended.errors, HasSubstr("completed earlier"));
+}
+
 TEST(Jobs, AreRefusedWhereRunsWouldDisturbEachOther) {
   const Program program;
   const auto ended = program.run(program.run_arguments(

@@ -97,13 +97,28 @@ TEST(Resume, RunsOfAnotherExperimentAreReusedIfTheyAreTheSame) {
 
   const auto again = program.run(program.run_arguments(experiment, {"--reuse", from}));
   EXPECT_THAT(again.errors, AllOf(HasSubstr("two: completed earlier"), Not(HasSubstr("copied"))));
+}
 
-  fs::remove_all(program.results() / "test");
-  Json held_differently = loopback;
-  held_differently["hold"] = 2;
-  const std::string third = program.experiment(held_differently, {{"seed", {1}}});
-  EXPECT_THAT(program.run(program.run_arguments(third, {"--reuse", from})).errors, Not(HasSubstr("copied")));
-  EXPECT_TRUE(fs::exists(program.results() / "test" / id / "run.json")) << "it has the same id";
+TEST(Resume, AKeptRunIsReadWithThePresentHold) {
+  const Program program;
+  Json base = {{"topology", "loopback"}, {"iterations", 5}, {"targets", {0.1}}, {"hold", 1}};
+  ASSERT_EQ(program.run(program.run_arguments(program.experiment(base, {{"seed", {1, 2}}}))).status.code, 0);
+  const Json before = program.record("1");
+  const auto held = [](const Json& record) { return record.at("targets").at(0).at("held"); };
+  EXPECT_EQ(held(before).at("evaluations"), 1);
+  EXPECT_EQ(held(before).at("reached"), true);
+
+  base["hold"] = 100;
+  const auto again = program.run(program.run_arguments(program.experiment(base, {{"seed", {1, 2}}})));
+  EXPECT_THAT(again.errors, AllOf(HasSubstr("2 of 2 runs are kept, and their times"),
+                                  HasSubstr("1: completed earlier"), Not(HasSubstr("starting"))));
+  const Json after = program.record("1");
+  EXPECT_EQ(after.at("config").at("hold"), 100);
+  EXPECT_EQ(held(after).at("evaluations"), 100);
+  EXPECT_EQ(held(after).at("reached"), false) << "there are fewer evaluations";
+  EXPECT_EQ(started_at(after), started_at(before));
+  EXPECT_THAT(program.run(program.run_arguments(program.folder() / "experiment.json")).errors,
+              Not(HasSubstr("times to the targets")));
 }
 
 TEST(Resume, ReuseNamesAFolderWithoutRuns) {
