@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fully sharded data parallel training (PyTorch 2.x): every worker holds a part of the weights, and fetches the rest.
+"""Fully sharded data parallel training: every worker holds a part of the weights, and fetches the rest.
+
+Needs PyTorch 2.6 or newer.
 
     thinpipe exec three-switch -- python3 fsdp.py
 """
