@@ -12,7 +12,7 @@
 #include "common/support/exception.hh"
 #include "common/support/file_descriptor.hh"
 #include "harness/executors/launch_environment.hh"
-#include "harness/experiment/data_folder.hh"
+#include "harness/executors/python_package.hh"
 #include "harness/plan/training_command.hh"
 
 namespace thinpipe {
@@ -39,9 +39,9 @@ int free_port() {
   return ntohs(address.sin_port);
 }
 
-// Returns the folders of Python modules: the user's own, and that of the package thinpipe.
-std::string python_path() {
-  const std::string ours = data_folder() / "trainer" / "python";
+// Returns the folders of Python modules for a command: the user's own, and that of the package thinpipe.
+std::string python_path(const std::string& program, const fs::path& folder) {
+  const std::string ours = python_package_for(program, folder);
   const auto users = variable("PYTHONPATH");
   return users && !users->empty() ? fmt::format("{}:{}", *users, ours) : ours;
 }
@@ -69,7 +69,6 @@ std::vector<std::pair<std::string, std::string>> environment_of(const Run& run, 
   out.emplace_back("THINPIPE_METHOD", run.external_trainer.method.value_or(""));
   out.emplace_back("THINPIPE_SEED", fmt::to_string(seed_of(run)));
   out.emplace_back("THINPIPE_REPORTS", reports.string());
-  out.emplace_back("PYTHONPATH", python_path());
   return out;
 }
 
@@ -83,16 +82,18 @@ WorkerCommand script_worker(const Run& run, std::int64_t rank, const netem::Host
                             const Meeting& meeting, const std::string& network_interface,
                             const fs::path& run_folder) {
   const fs::path reports = run_folder / fmt::format("reports-{}", rank);
+  const auto arguments = arguments_of_command(run.external_trainer, rank, run.workers, seed_of(run));
+  auto environment = environment_of(run, rank, host, meeting, network_interface, reports);
+  environment.emplace_back("PYTHONPATH", python_path(arguments.front(), run.folder));
   return {.rank = rank,
           .command = {},
           .input = {},
           .log = run_folder / fmt::format("worker-{}.log", rank),
           .before_exec = [&host] { host.enter(); },
-          .script = ScriptCommand{
-              .arguments = arguments_of_command(run.external_trainer, rank, run.workers, seed_of(run)),
-              .environment = environment_of(run, rank, host, meeting, network_interface, reports),
-              .working_directory = run.folder,
-              .reports = reports}};
+          .script = ScriptCommand{.arguments = arguments,
+                                  .environment = environment,
+                                  .working_directory = run.folder,
+                                  .reports = reports}};
 }
 
 }  // namespace thinpipe

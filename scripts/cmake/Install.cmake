@@ -30,9 +30,10 @@ endforeach()
 install(FILES ${CMAKE_BINARY_DIR}/experiment.schema.json DESTINATION ${data})
 install(SCRIPT scripts/cmake/install_schema_paths.cmake)
 
-# Scripts that thinpipe starts find the package in share, as in the sources; with the extension, thinpipe-trainer does in lib.
-install(DIRECTORY trainer/python/thinpipe DESTINATION lib/thinpipe/python FILES_MATCHING PATTERN "*.py"
-  PATTERN __pycache__ EXCLUDE)
+# Scripts that thinpipe starts find the package in share, as in the sources, or in lib if its extension is for their Python.
+foreach(folder ${data}/trainer/python lib/thinpipe/python)
+  install(DIRECTORY trainer/python/thinpipe DESTINATION ${folder} FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
+endforeach()
 if(TARGET thinpipe-python)
   install(TARGETS thinpipe-python LIBRARY DESTINATION lib/thinpipe/python/thinpipe)
   install(FILES trainer/python/thinpipe/__main__.py DESTINATION lib/thinpipe/python)

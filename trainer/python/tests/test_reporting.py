@@ -114,6 +114,17 @@ class WithPipe(unittest.TestCase):
         subprocess.run([sys.executable, "-c", script], env={**os.environ, "PYTHONPATH": str(PACKAGE)}, check=True)
         self.assertEqual([message["iteration"] for message in self.received()], [1, 2, 3])
 
+    def test_finds_the_extension_that_another_folder_has(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            installed = Path(folder) / "thinpipe"
+            installed.mkdir()
+            (installed / "__init__.py").touch()
+            (installed / "_core.py").write_text("top_k = 'the installed one'")
+            script = "import thinpipe; print(thinpipe.__file__, thinpipe.top_k)"
+            found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True,
+                                   env={**os.environ, "PYTHONPATH": f"{PACKAGE}:{folder}"}).stdout
+        self.assertEqual(found, f"{PACKAGE}/thinpipe/__init__.py the installed one\n")
+
     def test_waits_while_the_pipe_is_full(self) -> None:
         def report_all() -> None:
             for iteration in range(3000):

@@ -7,11 +7,15 @@ Thinpipe. Everything else needs PyTorch and is imported when it is first used.
 from __future__ import annotations
 
 import importlib
+import pkgutil
 from typing import Any
 
 from .reporting import option, options, report
 
 __all__ = ["option", "options", "report"]
+
+# Thinpipe's own folder may come first without the extension, which pip has installed in another one.
+__path__ = pkgutil.extend_path(__path__, __name__)
 
 _PLACES = {
     "Compressor": "compressor",
