@@ -33,7 +33,8 @@ class DrawsImpl : public SeededDropoutImpl {
   }
 };
 
-// One module of the Python model: parameters, buffers and the training mode are those of `module`.
+// One module of the Python model: parameters, buffers and the training mode are those of `module`, of which train()
+// sets the mode only. The user's own train() is the whole model's matter.
 class MirroredModule : public ForeignModule {
  public:
   MirroredModule(Kind kind, py::object module) : ForeignModule(kind), module_(std::move(module)) {}
@@ -42,6 +43,9 @@ class MirroredModule : public ForeignModule {
     ForeignModule::train(on);
     in_interpreter([&] { module_.get().attr("training") = on; });
   }
+
+  // Hold the interpreter's lock.
+  bool module_is_training() const { return module_.get().attr("training").cast<bool>(); }
 
  private:
   SharedObject module_;
@@ -69,9 +73,19 @@ class PythonModel : public Model {
   const py::object& module() const { return model_.get(); }
   void seed_draws() { draws_->seed_global_generator(); }
 
+  // Calls the user's train(), which may leave parts of the model in another mode.
   void train(bool on) override {
+    const std::vector<bool> modes = in_interpreter([&] {
+      model_.get().attr("train")(on);
+      std::vector<bool> out;
+      for (const auto& module : mirrored_) out.push_back(module->module_is_training());
+      return out;
+    });
     Model::train(on);
-    in_interpreter([&] { model_.get().attr("training") = on; });
+    // A module's train() reaches the modules inside it, which come after it.
+    for (std::size_t i = 0; i < modes.size(); ++i) {
+      if (mirrored_[i]->is_training() != modes[i]) mirrored_[i]->train(modes[i]);
+    }
   }
 
   torch::Tensor forward(const torch::Tensor& inputs) override {
@@ -95,6 +109,7 @@ class PythonModel : public Model {
       if (child.is_none()) continue;
       const auto name = key.cast<std::string>();
       auto made = std::make_shared<MirroredModule>(kind_of(child), py::reinterpret_borrow<py::object>(child));
+      mirrored_.push_back(made);
       const std::string inner = place.empty() ? name : place + "." + name;
       mirror(*made, child, inner);
       const char* const prunable = made->prunable();
@@ -141,6 +156,7 @@ class PythonModel : public Model {
   std::string head_;
   std::set<void*> known_;
   std::vector<Weight> weights_;
+  std::vector<std::shared_ptr<MirroredModule>> mirrored_;  // each before those inside it
   std::shared_ptr<DrawsImpl> draws_ = std::make_shared<DrawsImpl>();
 };
 

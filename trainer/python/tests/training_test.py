@@ -17,7 +17,8 @@ from torch import nn
 sys.path.insert(0, sys.argv.pop())
 from thinpipe import _core, models, training  # noqa: E402
 
-WITH_DROPOUT = f"{Path(__file__).resolve().parent}/methods/with_dropout.py:WithDropout"
+METHODS = Path(__file__).resolve().parent / "methods"
+WITH_DROPOUT = f"{METHODS}/with_dropout.py:WithDropout"
 VIT = {"name": "vit_tiny", "width": 16, "depth": 1, "heads": 2, "dropout": 0.5}
 
 
@@ -114,6 +115,30 @@ class ModelInCpp(unittest.TestCase):
             file = str(Path(folder) / "weights.pt")
             torch.save(dict(training.module_of(first).state_dict()), file)
             self.assertEqual(make(seed=2, weights=file).parameters_hash, first.parameters_hash)
+
+
+class ModelInPython(unittest.TestCase):
+    def make(self, name):
+        return make(model={"name": f"{METHODS}/awkward_models.py:{name}"})
+
+    def test_with_a_frozen_parameter_is_refused(self):
+        with self.assertRaisesRegex(_core.InputError, "Frozen: the parameter normalisation.weight must have requires_grad"):
+            self.make("Frozen")
+
+    def test_that_returns_no_tensor_is_refused(self):
+        with self.assertRaisesRegex(_core.InputError, "Pair.forward must return a tensor, but returns tuple"):
+            self.make("Pair")
+
+    def test_sets_its_mode_itself(self):
+        for name, changes in ("Plain", True), ("KeepsStatistics", False):
+            made = self.make(name)
+            module = made.module
+            before = module.normalisation.running_mean.clone()
+            made.forward(made.begin_iteration(0)[0])
+            self.assertEqual((module.training, module.normalisation.training), (True, changes))
+            self.assertEqual(not torch.equal(before, module.normalisation.running_mean), changes)
+            made.train(False)
+            self.assertEqual((module.training, module.normalisation.training, module.layer.training), (False,) * 3)
 
 
 class Dropout(unittest.TestCase):

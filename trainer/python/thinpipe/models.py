@@ -26,6 +26,10 @@ def make(factory: Callable[..., nn.Module], values: str, data: Any) -> nn.Module
     wrong = [name for name, parameter in model.named_parameters() if parameter.dtype != torch.float32]
     if wrong:
         raise InvalidScript(f"{factory.__name__}: the parameter {wrong[0]} must be float32")
+    frozen = [name for name, parameter in model.named_parameters() if not parameter.requires_grad]
+    if frozen:
+        raise InvalidScript(f"{factory.__name__}: the parameter {frozen[0]} must have requires_grad=True, because every "
+                            "parameter is trained and exchanged; what must not change can be a buffer (register_buffer)")
     if not any(True for _ in model.parameters()):
         raise InvalidScript(f"{factory.__name__} gives a model without parameters")
     return model
@@ -62,4 +66,7 @@ def head(model: nn.Module) -> str:
 
 def forward(model: nn.Module, replaced: dict[str, torch.Tensor], inputs: torch.Tensor) -> torch.Tensor:
     """replaced: weights to use instead of the model's own, by name."""
-    return functional_call(model, replaced, (inputs,)) if replaced else model(inputs)
+    outputs = functional_call(model, replaced, (inputs,)) if replaced else model(inputs)
+    if not isinstance(outputs, torch.Tensor):
+        raise InvalidScript(f"{type(model).__name__}.forward must return a tensor, but returns {type(outputs).__name__}")
+    return outputs
