@@ -35,6 +35,7 @@ class ErrorFeedback : public Synchroniser {
   void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override;
   void set_learning_rate(double learning_rate) override;
+  bool uses_learning_rate() const override { return units_ == ResidualUnits::update; }
   void begin_step(std::uint64_t step) override { inner_->begin_step(step); }
   void add_residual(Bucket& bucket) const override;
   void synchronise(Bucket& bucket, Collective& network) override;

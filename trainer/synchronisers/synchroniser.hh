@@ -114,6 +114,9 @@ class Synchroniser {
   // Sets the factor that the optimiser will multiply the step's result by. Called before begin_step().
   virtual void set_learning_rate(double /*learning_rate*/) {}
 
+  // Returns whether the result depends on that factor.
+  virtual bool uses_learning_rate() const { return false; }
+
   virtual void begin_step(std::uint64_t /*step*/) {}
 
   // Returns whether this worker's gradient must be evaluated at weights other than the model's. A method with

@@ -33,6 +33,7 @@ try:
     import thinpipe
     from pytorch_reference import training_data
     from thinpipe import _core
+    from thinpipe.process_group import ProcessGroup
 except ImportError as error:
     print(f"SKIPPED: {error}; build the target thinpipe-python")
     sys.exit(77)
@@ -45,6 +46,7 @@ GLOO, OWN_GROUP = {"name": "gloo"}, None
 
 DENSE, FP16, TOPK = {"name": "dense"}, {"name": "fp16"}, {"name": "topk", "ratio": 0.05}
 PACTRAIN, TERNARY = {"name": "pactrain"}, {"name": "pactrain", "values": "ternary"}
+UPDATE = {"name": "ef", "inner": {"name": "scaled_sign"}, "units": "update"}
 POWERSGD, DGC = {"name": "powersgd", "rank": 2, "start_step": 2}, {"name": "dgc"}
 PRUNED = ("pactrain",)
 SHORT = [(PACTRAIN, 2, GLOO), (TOPK, 2, OWN_GROUP)]
@@ -54,7 +56,7 @@ COMPARED = [(method, workers, GLOO)
 COMPARED += [(method, 2, OWN_GROUP) for method in (DENSE, FP16, TOPK, PACTRAIN, TERNARY, POWERSGD, DGC)]
 NEEDS_MORE = {
     "deepreduce": {"inner": {"name": "topk", "ratio": 0.1}},
-    "ef": {"inner": {"name": "scaled_sign"}, "units": "update"},
+    "ef": UPDATE,
     "topk": {"ratio": 0.05},
 }
 
@@ -199,6 +201,9 @@ def check_refusals():
         thinpipe.ddp_hook(model, DGC)
     with raises("momentum 0"):
         thinpipe.ddp_hook(model, DGC, optimiser=torch.optim.SGD(model.parameters(), 0.1, 0.9))
+    with raises("the method ef needs the learning rate"):
+        thinpipe.ddp_hook(model, UPDATE)
+    thinpipe.ddp_hook(nn.parallel.DistributedDataParallel(Net()), UPDATE, learning_rate=lambda: 0.1)
     with raises("evaluates gradients at shifted weights"):
         thinpipe.ddp_hook(model, {"name": "gmc", "detached": 0.3}, optimiser=torch.optim.SGD(model.parameters(), 0.1))
     with raises("mask names fc.weight"):
@@ -255,6 +260,37 @@ def check_skipped_step(rank):
     thinpipe.ddp_hook(model, DENSE, non_finite="keep")
     (model(torch.ones(2, 1, 28, 28)).sum() * math.nan).backward()
     assert all(parameter.grad.isnan().any() for parameter in model.parameters())
+
+
+def check_scaled_gradients(rank):
+    """A residual stays right while the factor of the gradients changes. Powers of two leave the bits alone."""
+    found = []
+    for scales in (1, 1, 1), (4, 1024, 2):
+        model = nn.parallel.DistributedDataParallel(new_net())
+        of_step = iter(scales)
+        thinpipe.ddp_hook(model, TOPK, non_finite="keep", grad_scale=lambda: next(of_step))
+        for scale in scales:
+            model.zero_grad()
+            (model(torch.ones(2, 1, 28, 28) * (rank + 1)).square().sum() * scale).backward()
+        found.append([parameter.grad / scale for parameter in model.parameters()])
+    assert all(torch.equal(a, b) for a, b in zip(*found))
+
+
+def check_sums_of_bfloat16(rank, workers):
+    """They are the same on every rank, and take no more bytes than a ring."""
+    group = ProcessGroup(dist.group.WORLD)
+    sent, gather, exchange = [], group.all_gather_v, group.all_to_all_v
+    group.all_gather_v = lambda tensor, counts: sent.append(max(counts)) or gather(tensor, counts)
+    group.all_to_all_v = lambda tensor, to, since: sent.append(len(tensor) - to[rank]) or exchange(tensor, to, since)
+    for entries in (1, 2, 7, 1000):
+        for takes_maximum in (False, True):
+            inputs = [torch.arange(entries).add(other).bfloat16() for other in range(workers)]
+            tensor = inputs[rank].clone()
+            sent.clear()
+            group.all_reduce(tensor, takes_maximum)
+            expected = torch.maximum(*inputs) if takes_maximum else inputs[0] + inputs[1]
+            assert tensor.equal(expected), (entries, tensor, expected)
+            assert sum(sent) <= 2 * -(-entries // workers), (entries, sent)
 
 
 def check_checkpoint(rank, workers):
@@ -331,6 +367,8 @@ def worker(rank, folder):
             check_refusals()
             check_accumulation(rank)
             check_skipped_step(rank)
+            check_scaled_gradients(rank)
+            check_sums_of_bfloat16(rank, 2)
             check_checkpoint(rank, 2)
             if FULL:
                 check_collectives(rank, 2)

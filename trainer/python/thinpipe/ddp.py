@@ -11,10 +11,9 @@ import torch.distributed as dist
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
-from . import _core, models
+from . import _core, models, reporting
 from .process_group import ProcessGroup
 from .rendezvous import meeting
-from .reporting import report
 
 _log = logging.getLogger("thinpipe")
 
@@ -29,12 +28,14 @@ def ddp_hook(model: DistributedDataParallel, method: dict[str, Any], *,
              process_group: dist.ProcessGroup | None = None,
              address: str | None = None,
              rendezvous_directory: str | None = None,
-             non_finite: str = "skip") -> DdpHook:
+             non_finite: str = "skip",
+             grad_scale: Callable[[], float] | None = None) -> DdpHook:
     """Lets a method synchronise the model's gradients from now on, and returns its hook. Call it on every rank.
 
     method         as in an experiment: {"name": "pactrain", "values": "ternary"}, or "my_method.py:MyTopK"
     optimiser      whose learning rate and weight decay the method may need; required if the method applies momentum
-    learning_rate  returns the learning rate of the coming step, instead of the optimiser's
+    learning_rate  returns the learning rate of the coming step, instead of the optimiser's. A method that uses the rate
+                   needs one of the two
     mask           for pruning, by the parameter's name: True for weights that are kept. The others are set to zero now,
                    and their gradients from now on. Must be the same on every rank
     seed           of the method's random numbers
@@ -48,11 +49,13 @@ def ddp_hook(model: DistributedDataParallel, method: dict[str, Any], *,
     non_finite     if a gradient of some rank is not finite, "skip" sets every gradient of the step to None on every
                    rank, so that torch.optim changes neither weights nor state; "keep" leaves them as they are, for
                    torch.cuda.amp.GradScaler, which then skips the step itself
+    grad_scale     returns the factor of the coming step's gradients, such as GradScaler's get_scale. The method sees
+                   them without it, so that its residual or momentum stays right when the factor changes
 
     Raises ValueError for wrong arguments.
     """
     return DdpHook(model, method, optimiser, learning_rate, mask or {}, seed, buckets or {}, collective,
-                   process_group, address, rendezvous_directory, non_finite)
+                   process_group, address, rendezvous_directory, non_finite, grad_scale)
 
 
 class DdpHook:
@@ -62,13 +65,15 @@ class DdpHook:
                  optimiser: torch.optim.Optimizer | None, learning_rate: Callable[[], float] | None,
                  mask: dict[str, torch.Tensor], seed: int, buckets: dict[str, Any],
                  collective: dict[str, Any] | None, process_group: dist.ProcessGroup | None, address: str | None,
-                 rendezvous_directory: str | None, non_finite: str) -> None:
+                 rendezvous_directory: str | None, non_finite: str, grad_scale: Callable[[], float] | None) -> None:
         if not isinstance(model, DistributedDataParallel):
             raise ValueError(f"ddp_hook needs a DistributedDataParallel, but got a {type(model).__name__}")
         if non_finite not in ("skip", "keep"):
             raise ValueError(f'non_finite must be "skip" or "keep", but is {non_finite!r}')
         self._learning_rate = learning_rate or (_learning_rate_of(optimiser) if optimiser else None)
         self._skips = non_finite == "skip"
+        self._grad_scale = grad_scale or (lambda: 1.0)
+        self._scale = 1.0  # of the current step's gradients
         self._parameters = _parameters_of(model)
         self._waiting: list[tuple[torch.futures.Future, torch.Tensor]] = []
         self._reported_bytes = 0
@@ -89,6 +94,8 @@ class DdpHook:
                 self._exchange = _core.DdpExchange(**arguments, group=peers)
         if self._exchange.applies_momentum:
             _check_momentum(method["name"], optimiser)
+        if self._exchange.uses_learning_rate and self._learning_rate is None:
+            raise ValueError(f"the method {method['name']} needs the learning rate: pass optimiser= or learning_rate=")
         model.register_comm_hook(self, _hook)
 
     def statistics(self) -> dict[str, Any]:
@@ -111,8 +118,11 @@ class DdpHook:
     def _take(self, bucket: dist.GradBucket) -> torch.futures.Future:
         if bucket.index() == 0:
             self._waiting.clear()
+            self._scale = float(self._grad_scale())
             self._exchange.begin_step(self._learning_rate() if self._learning_rate else None)
         buffer = bucket.buffer()
+        if self._scale != 1:
+            buffer.div_(self._scale)
         future = torch.futures.Future(devices=[buffer.device] if buffer.is_cuda else [])
         self._waiting.append((future, buffer))
         self._exchange.submit(bucket.parameters(), bucket.gradients())
@@ -123,9 +133,11 @@ class DdpHook:
     def _finish_step(self) -> None:
         applied = self._exchange.finish_step()
         for future, buffer in self._waiting:
+            if self._scale != 1:
+                buffer.mul_(self._scale)
             future.set_result(buffer)
         self._waiting.clear()
-        self._report()
+        self._report(applied)
         if applied:
             return
         _log.warning("step %d: some rank's gradient is not finite%s", self._exchange.steps,
@@ -139,10 +151,12 @@ class DdpHook:
         for parameter in self._parameters.values():
             parameter.grad = None
 
-    def _report(self) -> None:
+    def _report(self, applied: bool) -> None:
         payload_bytes = self._exchange.payload_bytes
-        report(payload_bytes=payload_bytes - self._reported_bytes)
+        reporting.report(payload_bytes=payload_bytes - self._reported_bytes)
         self._reported_bytes = payload_bytes
+        if self._skips and not applied and reporting.listener is not None:
+            reporting.listener({"applied": False})
 
 
 def _hook(state, bucket):  # without annotations, which PyTorch would compare with its own

@@ -25,7 +25,7 @@ class ProcessGroup:
 
     def all_reduce(self, tensor: Tensor, takes_maximum: bool) -> None:
         if tensor.dtype == torch.bfloat16:
-            return self._all_reduce_by_rank(tensor, takes_maximum)  # Gloo sums it only in newer versions
+            return self._all_reduce_by_parts(tensor, takes_maximum)  # Gloo sums it only in newer versions
         dist.all_reduce(tensor, dist.ReduceOp.MAX if takes_maximum else dist.ReduceOp.SUM, self._group)
 
     def all_gather_v(self, tensor: Tensor, counts: list[int]) -> Tensor:
@@ -55,11 +55,15 @@ class ProcessGroup:
     def open_messages(self, message_bytes: int) -> Messages:
         return Messages(self._group, self._ranks, message_bytes, next(self._tags))
 
-    def _all_reduce_by_rank(self, tensor: Tensor, takes_maximum: bool) -> None:
-        parts = self.all_gather_v(tensor, [len(tensor)] * self.world_size).view(self.world_size, -1)
-        tensor.copy_(parts[0])
-        for part in parts[1:]:
-            torch.maximum(tensor, part, out=tensor) if takes_maximum else tensor.add_(part)
+    def _all_reduce_by_parts(self, tensor: Tensor, takes_maximum: bool) -> None:
+        """Each rank reduces a part, in the order of ranks. Sends as many bytes as a ring does."""
+        counts = [len(part) for part in tensor.tensor_split(self.world_size)]
+        own = counts[self.rank]
+        first, *others = self.all_to_all_v(tensor, counts, [own] * self.world_size).view(self.world_size, own)
+        reduced = first.clone()
+        for part in others:
+            torch.maximum(reduced, part, out=reduced) if takes_maximum else reduced.add_(part)
+        tensor.copy_(self.all_gather_v(reduced, counts))
 
 
 class Messages:

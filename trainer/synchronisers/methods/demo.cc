@@ -62,6 +62,7 @@ class Demo : public Synchroniser {
   }
 
   void set_learning_rate(double learning_rate) override { learning_rate_ = learning_rate; }
+  bool uses_learning_rate() const override { return true; }
 
   void adopt_masks(const std::vector<torch::Tensor>& kept) override {
     momentum_.drop_pruned(kept);

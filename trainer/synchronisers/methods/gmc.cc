@@ -94,6 +94,7 @@ class WithGlobalMomentum : public Base, public AdjustableRatio {
   void set_ratio(double ratio) final { ratio_ = ratio; }
 
   void set_learning_rate(double learning_rate) final { momentum_.set_learning_rate(learning_rate); }
+  bool uses_learning_rate() const final { return applies_momentum_ || shifts_evaluation(); }
 
   void begin_step(std::uint64_t step) override {
     Base::begin_step(step);

@@ -49,6 +49,7 @@ class NetSense : public Synchroniser {
   void prepare(const std::vector<Bucket>& layout) override { inner_->prepare(layout); }
   void adopt_masks(const std::vector<torch::Tensor>& kept) override { inner_->adopt_masks(kept); }
   void set_learning_rate(double learning_rate) override { inner_->set_learning_rate(learning_rate); }
+  bool uses_learning_rate() const override { return inner_->uses_learning_rate(); }
   void begin_step(std::uint64_t step) override { inner_->begin_step(step); }
   bool shifts_evaluation() const override { return inner_->shifts_evaluation(); }
   torch::Tensor evaluation_shift(std::size_t parameter) const override {
