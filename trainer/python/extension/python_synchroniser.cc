@@ -53,12 +53,8 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
         needs_one_bucket_(
             in_interpreter([&] { return method_.get().attr("needs_one_bucket").cast<bool>(); })),
         senses_network_(in_interpreter([&] { return method_.get().attr("senses_network").cast<bool>(); })),
-        states_traffic_(in_interpreter([&] {
-          return !method_.get()
-                      .attr("__class__")
-                      .attr("traffic")
-                      .is(py::module_::import("thinpipe.method").attr("Synchroniser").attr("traffic"));
-        })) {}
+        states_traffic_(has_its_own("traffic")),
+        uses_learning_rate_(has_its_own("set_learning_rate")) {}
 
   MethodProperties properties() const override { return properties_; }
   bool needs_one_bucket() const override { return needs_one_bucket_; }
@@ -89,6 +85,8 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
     in_interpreter([&] { method_.get().attr("set_learning_rate")(learning_rate); });
   }
 
+  bool uses_learning_rate() const override { return uses_learning_rate_; }
+
   void begin_step(std::uint64_t step) override {
     in_interpreter([&] { method_.get().attr("begin_step")(step); });
   }
@@ -103,6 +101,15 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
   void synchronise(Bucket& bucket, Collective& collective) override {
     if (bucket.size == 0) return;  // a parameter without entries is no concern of the method
     in_interpreter([&] { synchronise(method_.get(), bucket, collective); });
+  }
+
+  void finish_dense(Bucket& bucket, int world_size) override {
+    if (bucket.size == 0) return;
+    in_interpreter([&] {
+      const auto named = std::make_shared<NamedBucket>(NamedBucket{bucket, context_.parameters});
+      method_.get().attr("finish_dense")(named, world_size);
+      take_gradient(*named, bucket);
+    });
   }
 
   void finish_step(bool applied) override {
@@ -155,6 +162,14 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
   }
 
  private:
+  // Returns whether the class replaces that function of the base class.
+  bool has_its_own(const char* function) const {
+    return in_interpreter([&] {
+      const py::object base = py::module_::import("thinpipe.method").attr("Synchroniser");
+      return !method_.get().attr("__class__").attr(function).is(base.attr(function));
+    });
+  }
+
   void synchronise(const py::object& method, Bucket& bucket, Collective& collective) const {
     const auto named = std::make_shared<NamedBucket>(NamedBucket{bucket, context_.parameters});
     const auto network = std::make_shared<Network>(collective);
@@ -165,8 +180,13 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
       throw;
     }
     network->end();
-    if (named->bucket.gradient.data_ptr() != bucket.gradient.data_ptr())
-      bucket.gradient.copy_(named->bucket.gradient);
+    take_gradient(*named, bucket);
+  }
+
+  // The method may have put another tensor in the place of the bucket's.
+  static void take_gradient(const NamedBucket& named, Bucket& bucket) {
+    if (named.bucket.gradient.data_ptr() != bucket.gradient.data_ptr())
+      bucket.gradient.copy_(named.bucket.gradient);
   }
 
   // Returns the traffic of the first step of a new object of the method, with a random gradient, beside
@@ -209,7 +229,8 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
   MethodProperties properties_;
   bool needs_one_bucket_ = false;
   bool senses_network_ = false;
-  bool states_traffic_ = false;  // the class has a traffic() of its own
+  bool states_traffic_ = false;
+  bool uses_learning_rate_ = false;
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ import sys
 from programs import METHODS, run
 
 CONFORMING = ("topk_residual.py:MyTopK", "compressors.py:TopKCompressor", "compressors.py:HalfCompressor",
-              "compressors.py:SignCompressor")
+              "compressors.py:RowsCompressor", "compressors.py:SignCompressor", "momentum.py:Momentum")
 # The promises that each method breaks, and what a finding says.
 BROKEN = {
     "RankDependent": ({"same_bits"}, "the result differs between workers: worker 1 has "),
@@ -23,7 +23,7 @@ BROKEN = {
     "WaitsForNobody": ({"runs"}, "worker 0 waits in all_reduce"),
     "NeverEnds": ({"runs"}, "worker 0 is in the method's code"),
 }
-ONE_OF_EACH_KIND = ("topk_residual.py:MyTopK",), ("LosesTheRest", "NeverEnds")
+ONE_OF_EACH_KIND = ("topk_residual.py:MyTopK", "compressors.py:RowsCompressor"), ("LosesTheRest", "NeverEnds")
 FAST = ("--workers", "1,2", "--backend", "in_process")
 
 

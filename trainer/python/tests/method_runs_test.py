@@ -34,25 +34,38 @@ def test_is_equal_to_its_twin_among_threads(thinpipe):
 STATES_NO_PROPERTIES = """
 import thinpipe
 from compressors import TopKCompressor
+from topk_residual import MyTopK
 
-class Silent(thinpipe.Compressor):
+class SilentCompressor(thinpipe.Compressor):
     ratio: float = 0.1
     memory = "residual"
     compress, decompress = TopKCompressor.compress, TopKCompressor.decompress
+
+class SilentSynchroniser(thinpipe.Synchroniser):
+    ratio: float = 0.1
+    start, leaves_dense, synchronise = MyTopK.start, MyTopK.leaves_dense, MyTopK.synchronise
 """
 
 
-def test_a_compressor_with_a_residual_is_clipped_before_the_exchange(thinpipe):
-    with tempfile.TemporaryDirectory() as folder:
-        stating = Path(folder) / "compressors.py"
-        stating.write_text((METHODS / "compressors.py").read_text())
-        silent = Path(folder) / "silent.py"
-        silent.write_text(STATES_NO_PROPERTIES)
-        base = small_run(workers=2)
-        base["training"]["clip_norm"] = 0.1
-        names = {"stating": f"{stating}:TopKCompressor", "silent": f"{silent}:Silent"}
-        expect_equal_twins(thinpipe, base, {
-            "method": {label: {"synchroniser": {"name": name}} for label, name in names.items()}})
+def test_a_method_with_a_residual_is_clipped_before_the_exchange(thinpipe):
+    for file, stating, silent in (("compressors.py", "TopKCompressor", "SilentCompressor"),
+                                  ("topk_residual.py", "MyTopK", "SilentSynchroniser")):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("compressors.py", "topk_residual.py"):
+                (Path(folder) / name).write_text((METHODS / name).read_text())
+            (Path(folder) / "silent.py").write_text(STATES_NO_PROPERTIES)
+            base = small_run(workers=2)
+            base["training"]["clip_norm"] = 0.1
+            names = {"stating": f"{folder}/{file}:{stating}", "silent": f"{folder}/silent.py:{silent}"}
+            expect_equal_twins(thinpipe, base, {
+                "method": {label: {"synchroniser": {"name": name, "ratio": 0.1}} for label, name in names.items()}})
+
+
+def test_momentum_of_the_method_reaches_what_is_left_dense(thinpipe):
+    sgd = {"name": "sgd", "learning_rate": 0.05, "weight_decay": 0}
+    expect_equal_twins(thinpipe, small_run(workers=2), {"method": {
+        "python": {"synchroniser": {"name": f"{METHODS}/momentum.py:Momentum"}, "optimiser": {**sgd, "momentum": 0}},
+        "c++": {"synchroniser": {"name": "dense"}, "optimiser": {**sgd, "momentum": 0.9}}}})
 
 
 def slow_test_is_equal_to_its_twin_among_eight_threads(thinpipe):
@@ -116,6 +129,14 @@ def expect_refused(thinpipe, synchroniser, *words):
 def test_wrong_input_is_refused_before_the_run(thinpipe):
     expect_refused(thinpipe, {**PYTHON, "ratio": 2}, "/synchroniser/ratio", "at most 1")
     expect_refused(thinpipe, {**PYTHON, "ratoi": 0.1}, "/synchroniser", "ratoi", "ratio")
+
+
+def test_contradictions_are_refused_before_the_run(thinpipe):
+    expect_refused(thinpipe, {"name": f"{METHODS}/momentum.py:ForgetsDense"}, "ForgetsDense applies momentum, but not to ")
+    with tempfile.TemporaryDirectory() as folder:
+        wrong = Path(folder) / "wrong.py"
+        wrong.write_text("import thinpipe\n\nclass Mine(thinpipe.Compressor):\n    exchange = 'allreduce'\n")
+        expect_refused(thinpipe, {"name": f"{wrong}:Mine"}, "Mine.exchange must be 'all_gather' or 'all_reduce'")
 
 
 def slow_test_wrong_files_are_refused_before_the_run(thinpipe):

@@ -2,12 +2,13 @@
 """Methods in the shorter form of the GRACE library: compress, decompress, memory."""
 from __future__ import annotations
 
-from typing import Any, ClassVar, Sequence
+from typing import Any, ClassVar, Optional, Sequence
 
 import torch
 
 from . import _core
-from .method import Properties, Synchroniser
+from .method import Synchroniser
+from .scripts import InvalidScript
 
 
 class Compressor(Synchroniser):
@@ -27,29 +28,31 @@ class Compressor(Synchroniser):
     """
 
     # "residual": the part of the gradient that a message lacks is added to the next one. None: it is lost.
-    memory: ClassVar[str | None] = None
+    memory: ClassVar[Optional[str]] = None  # fields.py reads it, also before Python 3.10
     # What is compressed at once: a "bucket", or each parameter ("tensor"), as in GRACE.
     unit: ClassVar[str] = "bucket"
     # "all_gather": every worker decompresses all messages. "all_reduce": messages can be summed, and the sum is
-    # decompressed: context must then be the same on every worker.
+    # decompressed.
     exchange: ClassVar[str] = "all_gather"
 
-    @property
-    def properties(self) -> Properties:
-        """What the method claims, unless the class states `properties` of its own: with a residual, error feedback."""
-        return Properties(estimate="biased" if self.memory is None else "error_feedback")
-
     def compress(self, tensor: torch.Tensor, name: str) -> tuple[Sequence[torch.Tensor], Any]:
-        """Returns the message, a list of tensors, and whatever decompress() needs besides. tensor: float32 [n]."""
+        """Returns the message, a list of tensors, and whatever decompress() needs besides. tensor: float32 [n].
+
+        Only the tensors travel: what is needed besides must be the same on every worker. With "all_gather", the first
+        dimension of a tensor may differ between workers.
+        """
         raise NotImplementedError(f"{type(self).__name__}.compress")
 
     def decompress(self, tensors: Sequence[torch.Tensor], context: Any) -> torch.Tensor:
-        """Returns the tensor of a message, float32 [n]."""
+        """Returns the tensor of a message, float32 [n]. It may change the message's tensors."""
         raise NotImplementedError(f"{type(self).__name__}.decompress")
 
     def start(self, context: _core.Context) -> None:
-        if self.memory not in (None, "residual"):
-            raise ValueError(f'{type(self).__name__}.memory must be "residual" or None, but is {self.memory!r}')
+        choices = {"memory": (None, "residual"), "unit": ("bucket", "tensor"), "exchange": ("all_gather", "all_reduce")}
+        for name, allowed in choices.items():
+            if getattr(self, name) not in allowed:
+                raise InvalidScript(f"{type(self).__name__}.{name} must be {allowed[0]!r} or {allowed[1]!r}, but is "
+                                    f"{getattr(self, name)!r}")
         if self.memory is not None:
             self.residual = _core.Residual(context)
         self._kept = context.kept
@@ -66,7 +69,7 @@ class Compressor(Synchroniser):
         for name, part in self._parts(bucket):
             tensors, context = self.compress(gradient[part], name)
             if unsent is not None:
-                unsent[part] -= self.decompress(tensors, context)
+                unsent[part] -= self.decompress([tensor.clone() for tensor in tensors], context)
             gradient[part] = self._exchange(tensors, context, net)
         self._clear_pruned(bucket, gradient, unsent)
         if unsent is not None:
@@ -93,9 +96,15 @@ class Compressor(Synchroniser):
             for tensor in tensors:
                 net.all_reduce(tensor)
             return self.decompress(tensors, context) / net.world_size
-        messages = zip(*(net.all_gather_any(tensor) for tensor in tensors))
+        messages = zip(*([_in_shape_of(tensor, gathered) for gathered in net.all_gather_any(tensor)]
+                         for tensor in tensors))
         total = None
         for message in messages:
             decompressed = self.decompress(list(message), context)
             total = decompressed if total is None else total + decompressed
         return total / net.world_size
+
+
+def _in_shape_of(own: torch.Tensor, gathered: torch.Tensor) -> torch.Tensor:
+    """Returns a worker's flat tensor in the shape of this worker's, of which the first dimension may differ."""
+    return gathered.view(own.shape if gathered.numel() == own.numel() else (-1, *own.shape[1:]))

@@ -6,12 +6,14 @@ every worker, and state changes only when a step is applied.
 """
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch  # noqa: F401  before the extension, which needs its libraries
 
 from . import _core
+from .scripts import InvalidScript
 
 
 @dataclass(frozen=True)
@@ -35,12 +37,17 @@ class Synchroniser:
     Annotated fields are options: thinpipe.field. They are set before start().
     """
 
-    properties: ClassVar[Properties] = Properties()
     # Whether all parameters that are not left dense must be in one bucket.
     needs_one_bucket: ClassVar[bool] = False
     # Whether observe() is called. The method then depends on the network that it meets: it runs in modes live and
     # cluster only.
     senses_network: ClassVar[bool] = False
+
+    @functools.cached_property
+    def properties(self) -> Properties:
+        """What the method claims, unless the class states it or start() sets it: with a Residual, error feedback."""
+        remembers = any(isinstance(state, _core.Residual) for state in self._states().values())
+        return Properties(estimate="error_feedback" if remembers else "biased")
 
     def start(self, context: _core.Context) -> None:
         """Creates the method's state. context: parameters, kept (masks), weights, weight_decay, seed, workers."""
@@ -65,6 +72,12 @@ class Synchroniser:
         on every worker. net is valid only during the call.
         """
         raise NotImplementedError(f"{type(self).__name__}.synchronise")
+
+    def finish_dense(self, bucket: _core.Bucket, workers: int) -> None:
+        """Finishes parameters that are left dense. A method that applies momentum does so here too.
+
+        On entry bucket.gradient is the mean over the workers, on return the optimiser's input, the same on every worker.
+        """
 
     def finish_step(self, applied: bool) -> None:
         """Ends a step. If not applied, state must stay as it was. By default, commits or discards every State."""
@@ -109,6 +122,14 @@ class Synchroniser:
             prefix = f"{name}."
             state.load_state_dict({key[len(prefix):]: tensor
                                    for key, tensor in tensors.items() if key.startswith(prefix)})
+
+    def _check(self, context: _core.Context) -> None:
+        """Raises InvalidScript if what the method claims contradicts what it does. After start()."""
+        left_without = self.properties.applies_momentum and type(self).finish_dense is Synchroniser.finish_dense
+        dense = [parameter.name for parameter in context.parameters if left_without and self.leaves_dense(parameter)]
+        if dense:
+            raise InvalidScript(f"{type(self).__name__} applies momentum, but not to {dense[0]}, which it leaves dense; "
+                                "the optimiser has none: apply it in finish_dense()")
 
     def _states(self) -> dict[str, _core.State]:
         return {name: value for name, value in vars(self).items() if isinstance(value, _core.State)}

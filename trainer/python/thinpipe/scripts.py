@@ -76,6 +76,7 @@ def make_synchroniser(cls: type, values: str, context: Any) -> Any:
     for key, value in json.loads(values).items():
         setattr(made, key, value)
     made.start(context)
+    made._check(context)
     return made
 
 

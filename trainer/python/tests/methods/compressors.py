@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Three methods in the form of GRACE: compress, decompress and memory."""
+"""Methods in the form of GRACE: compress, decompress and memory."""
 import torch
 
 import thinpipe
@@ -33,6 +33,23 @@ class HalfCompressor(thinpipe.Compressor):
 
     def decompress(self, tensors, context):
         return tensors[0].float()
+
+
+class RowsCompressor(thinpipe.Compressor):
+    """The rows of four entries with the largest magnitudes, with a residual. Decompresses in the message's memory."""
+
+    memory = "residual"
+
+    def compress(self, tensor, name):
+        rows = torch.nn.functional.pad(tensor, (0, -tensor.numel() % 4)).view(-1, 4)
+        indices = rows.abs().sum(1).topk(max(1, len(rows) // 10)).indices
+        return [rows[indices] / 2, indices.int()], tensor.numel()
+
+    def decompress(self, tensors, context):
+        rows, indices = tensors
+        full = torch.zeros(-(-context // 4), 4)
+        full[indices.long()] = rows.mul_(2)
+        return full.view(-1)[:context]
 
 
 class SignCompressor(thinpipe.Compressor):
