@@ -138,6 +138,10 @@ class Method:
         """Returns further members of the last step's report."""
         return {}
 
+    def applied(self) -> bool:
+        """Returns whether the optimiser could use the last step's gradients."""
+        return True
+
 
 class Fp16(Method):
     def __init__(self, options: dict, model: hooks.Replica) -> None:
@@ -185,10 +189,12 @@ class UsersHook(Method):
         super().__init__(model)
         self.bytes_of_step: int | None = None  # unknown until the hook reports some
         self.others: dict = {}
+        self.skips_step = False
         hooks.register(hook, model, optimiser)
         reporting.listener = self.take
 
     def take(self, message: dict) -> None:
+        self.skips_step = self.skips_step or message.get("applied") is False  # from thinpipe.ddp_hook
         if "payload_bytes" in message:
             self.bytes_of_step = (self.bytes_of_step or 0) + message["payload_bytes"]
         known = (*reporting.KNOWN, "monotonic_s")
@@ -204,6 +210,10 @@ class UsersHook(Method):
     def reported(self) -> dict:
         of_step, self.others = self.others, {}
         return of_step
+
+    def applied(self) -> bool:
+        skipped, self.skips_step = self.skips_step, False
+        return not skipped
 
 
 def method_of(
@@ -247,12 +257,12 @@ class Worker:
         dist.init_process_group(
             "gloo", f"file://{description['rendezvous_directory']}/pytorch", rank=self.rank, world_size=self.workers
         )
-        dist._DEFAULT_FIRST_BUCKET_BYTES = self.training.first_bucket_bytes
-        self.model = hooks.Replica(self.bare, bucket_cap_mb=self.training.bucket_bytes / 2**20)
+        self.model = hooks.replica_of(self.bare, self.training.first_bucket_bytes, self.training.bucket_bytes)
         self.optimiser = optimiser_of(config["optimiser"], self.bare.parameters())
         self.clip_norm = config["training"]["clip_norm"]
         self.method = method_of(description, self.model, self.optimiser, self.training.first_bucket_bytes)
         self.iteration, self.train_time_s, self.losses, self.payload_bytes = 0, 0.0, [], 0
+        self.skipped_steps = 0
         self.begin_file = description.get("begin_file")
         self.times_report = TimesReport() if description.get("report_worker_times", False) else None
         self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
@@ -302,6 +312,8 @@ class Worker:
         self.losses.append(loss.item())
         payload_bytes = self.method.payload_bytes()
         self.payload_bytes += payload_bytes or 0
+        applied = self.method.applied()
+        self.skipped_steps += not applied
         if self.times_report is not None:
             self.times_report.add(
                 iteration=self.iteration,
@@ -321,7 +333,7 @@ class Worker:
             epoch=self.epoch(),
             train_time_s=self.train_time_s,
             train_loss=finite(self.losses[-1]),
-            applied=True,
+            applied=applied,
             iteration_time_s=iteration_time_s,
             load_s=load_s,
             cpu_s=time.thread_time() - began_working,
@@ -362,7 +374,7 @@ class Worker:
             synchroniser={},
             effective_density=self.payload_bytes / (4 * elements * self.iteration) if self.payload_bytes else None,
             vnmse=None,
-            skipped_steps=0,
+            skipped_steps=self.skipped_steps,
             parameters_hash=self.training.parameters_hash,
         )
 

@@ -211,6 +211,18 @@ TEST(PyTorchTrainer, AHookMadeByAFactoryOrThinpipeHasTheWeightsOfPyTorchs) {
   EXPECT_EQ(program.record("factory").at("config").at("trainer").at("method"), "made");
 }
 
+TEST(PyTorchTrainer, AStepThatThinpipesHookSkipsIsNotApplied) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const Program program(built_program("thinpipe-trainer"));
+  const std::string experiment = program.experiment(short_training(with_hook("skips_a_step")));
+  const auto ended = program.run(program.run_arguments(experiment));
+  ASSERT_EQ(ended.status.code, 0) << ended.errors;
+  const Json record = program.record("base");
+  EXPECT_EQ(record.at("skipped_steps"), 1);
+  const std::string id = record.at("run_id");
+  EXPECT_THAT(read_file(program.results() / "test" / id / "iterations.jsonl"), HasSubstr("\"applied\":false"));
+}
+
 TEST(PyTorchTrainer, AHookThatCannotBeUsedIsRefusedBeforeTheRun) {
   if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
   const auto refusal = [](const Json& hook) {

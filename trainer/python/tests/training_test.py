@@ -12,10 +12,11 @@ import unittest
 from pathlib import Path
 
 import torch
+import torch.distributed as dist
 from torch import nn
 
 sys.path.insert(0, sys.argv.pop())
-from thinpipe import _core, models, training  # noqa: E402
+from thinpipe import _core, hooks, models, training  # noqa: E402
 
 METHODS = Path(__file__).resolve().parent / "methods"
 WITH_DROPOUT = f"{METHODS}/with_dropout.py:WithDropout"
@@ -115,6 +116,38 @@ class ModelInCpp(unittest.TestCase):
             file = str(Path(folder) / "weights.pt")
             torch.save(dict(training.module_of(first).state_dict()), file)
             self.assertEqual(make(seed=2, weights=file).parameters_hash, first.parameters_hash)
+
+
+class Buckets(unittest.TestCase):
+    """Of DistributedDataParallel have the configured sizes, also the first one."""
+
+    def setUp(self):
+        folder = self.enterContext(tempfile.TemporaryDirectory())
+        dist.init_process_group("gloo", f"file://{folder}/group", rank=0, world_size=1)
+        self.addCleanup(dist.destroy_process_group)
+
+    def sizes(self, first_bytes, others_bytes):
+        """Returns the numbers of entries after the layout has been made anew, which the first step does."""
+        model = nn.Sequential(*(nn.Linear(10, 10, bias=False) for _ in range(6)))
+        replica = hooks.replica_of(model, first_bytes, others_bytes)
+        seen = []
+
+        def note(state, bucket):
+            seen.append((bucket.index(), bucket.buffer().numel()))
+            future = torch.futures.Future()
+            future.set_result(bucket.buffer())
+            return future
+
+        replica.register_comm_hook(None, note)
+        for _ in range(2):
+            seen.clear()
+            replica.backward(replica(torch.ones(1, 10)).sum())
+        return [size for _, size in sorted(seen)]
+
+    def test_are_as_configured(self):
+        self.assertEqual(self.sizes(400, 800), [100, 200, 200, 100])
+        self.assertEqual(self.sizes(400, 25 << 20), [100, 500])
+        self.assertEqual(self.sizes(1200, 1200), [300, 300])
 
 
 class ModelInPython(unittest.TestCase):

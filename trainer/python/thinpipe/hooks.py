@@ -15,11 +15,14 @@ import sys
 from typing import Any, Callable
 
 import torch
+import torch.distributed as dist
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from . import _core, scripts
 
 _GIVEN = frozenset({"model", "optimiser"})
+_DEFAULT_BUCKET_BYTES = 25 << 20  # DistributedDataParallel's own
 
 
 # How PyTorch reports an exception in a callback of a future: the exception, and where it was raised.
@@ -55,6 +58,25 @@ class Replica(DistributedDataParallel):
 
         super().register_comm_hook(state, noting_errors)
         self.has_hook = True
+
+
+def replica_of(model: nn.Module, first_bytes: int, other_bytes: int) -> Replica:
+    """Returns the model's replica, with buckets of those sizes.
+
+    Raises InputError if this PyTorch cannot choose the size of the first bucket: in newer versions, an explicit
+    bucket_cap_mb is that of the first bucket too.
+    """
+    dist._DEFAULT_FIRST_BUCKET_BYTES = first_bytes
+    if other_bytes == _DEFAULT_BUCKET_BYTES:
+        return Replica(model)
+    parameters = inspect.signature(DistributedDataParallel).parameters
+    if "bucket_cap_mb_list" in parameters:
+        return Replica(model, bucket_cap_mb_list=[first_bytes / 2**20, other_bytes / 2**20])
+    if parameters["bucket_cap_mb"].default is None and first_bytes != other_bytes:
+        raise _core.InputError(
+            f"PyTorch {torch.__version__} cannot have a first bucket of another size than the others, unless they have "
+            f"25 MiB; set buckets.first_size to {other_bytes} bytes too, or buckets.size to 25 MiB")
+    return Replica(model, bucket_cap_mb=other_bytes / 2**20)
 
 
 def describe(name: str) -> str:

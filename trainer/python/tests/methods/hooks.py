@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Communication hooks for the trainer pytorch-ddp, as users write them, and some that fail."""
+import itertools
+import math
+
 import torch
 import torch.distributed as dist
 
@@ -38,6 +41,13 @@ def of_thinpipe(model, optimiser, method: str = "fp16"):
     """Lets a method of Thinpipe synchronise the gradients."""
     options = {"variant": "pytorch"} if method == "fp16" else {}
     thinpipe.ddp_hook(model, {"name": method, **options}, optimiser=optimiser)
+
+
+def skips_a_step(model, optimiser):
+    """The second gradient is not finite."""
+    steps = itertools.count(1)
+    next(model.parameters()).register_hook(lambda gradient: gradient * (math.nan if next(steps) == 2 else 1))
+    of_thinpipe(model, optimiser, "dense")
 
 
 def returns_text(model):
