@@ -61,6 +61,20 @@ class Options(unittest.TestCase):
         with self.assertRaisesRegex(fields.InvalidOption, "load: the option path needs a type"):
             fields.of_callable(load)
 
+    def test_a_field_without_an_annotation_is_refused(self):
+        class Forgotten(Method):
+            share = fields.field(0.01)
+
+        with self.assertRaisesRegex(fields.InvalidOption, "Forgotten: the option share needs a type"):
+            fields.of_class(Forgotten)
+
+    def test_a_list_of_booleans_is_refused(self):
+        def load(which: list[bool]):
+            pass
+
+        with self.assertRaisesRegex(fields.InvalidOption, "load: the option which needs a type"):
+            fields.of_callable(load)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -44,11 +44,11 @@ def _describe_type(owner: str, key: str, annotation: Any) -> dict[str, Any]:
         inner = [argument for argument in arguments if argument is not type(None)]
         if len(inner) == 1:
             return {**_describe_type(owner, key, inner[0]), "nullable": True}
-    if origin in (list, tuple) and arguments:
+    if origin in (list, tuple) and arguments and arguments[0] is not bool:
         return {**_describe_type(owner, key, arguments[0]), "list": True}
     if annotation in _TYPES:
         return {"type": _TYPES[annotation]}
-    raise InvalidOption(f"{owner}: the option {key} needs a type: bool, int, float, str, a list of one of them, or "
+    raise InvalidOption(f"{owner}: the option {key} needs a type: bool, int, float, str, a list of int, float or str, or "
                         f"Optional; it has {annotation!r}")
 
 
@@ -67,6 +67,9 @@ def _describe(owner: str, key: str, annotation: Any, default: Any) -> dict[str, 
 def of_class(cls: type) -> list[dict[str, Any]]:
     """Describes the public annotated fields of a class and its bases."""
     annotations = typing.get_type_hints(cls)
+    for key in dir(cls):
+        if isinstance(inspect.getattr_static(cls, key), Option) and key not in annotations:
+            raise InvalidOption(f"{cls.__name__}: the option {key} needs a type, as in {key}: float = thinpipe.field(...)")
     return [_describe(cls.__name__, key, annotation, getattr(cls, key, _REQUIRED))
             for key, annotation in annotations.items()
             if not key.startswith("_") and typing.get_origin(annotation) is not typing.ClassVar]
