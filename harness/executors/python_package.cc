@@ -27,8 +27,8 @@ fs::path located(const std::string& program, const fs::path& folder) {
   return {};
 }
 
-// The Python of a virtual environment is a link to another one, but has packages of its own: the folders must be the
-// same, too.
+// The Python of a virtual environment is a link to another one, but has packages of its own: the folders must
+// be the same, too.
 bool is_same_python(const fs::path& one, const fs::path& other) {
   std::error_code error;
   return fs::equivalent(one, other, error) && fs::equivalent(one.parent_path(), other.parent_path(), error);

@@ -220,7 +220,8 @@ TEST(PyTorchTrainer, AStepThatThinpipesHookSkipsIsNotApplied) {
   const Json record = program.record("base");
   EXPECT_EQ(record.at("skipped_steps"), 1);
   const std::string id = record.at("run_id");
-  EXPECT_THAT(read_file(program.results() / "test" / id / "iterations.jsonl"), HasSubstr("\"applied\":false"));
+  EXPECT_THAT(read_file(program.results() / "test" / id / "iterations.jsonl"),
+              HasSubstr("\"applied\":false"));
 }
 
 TEST(PyTorchTrainer, AHookThatCannotBeUsedIsRefusedBeforeTheRun) {

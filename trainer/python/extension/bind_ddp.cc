@@ -72,9 +72,8 @@ void bind_ddp(py::module_& module) {
       .def_property_readonly(
           "applies_momentum",
           [](const BoundExchange& self) { return (*self).method().properties().applies_momentum; })
-      .def_property_readonly(
-          "uses_learning_rate",
-          [](const BoundExchange& self) { return (*self).method().uses_learning_rate(); })
+      .def_property_readonly("uses_learning_rate",
+                             [](const BoundExchange& self) { return (*self).method().uses_learning_rate(); })
       .def_property_readonly("steps", [](const BoundExchange& self) { return (*self).steps(); })
       .def_property_readonly("payload_bytes",
                              [](const BoundExchange& self) { return (*self).payload_bytes(); })

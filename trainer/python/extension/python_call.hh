@@ -28,8 +28,8 @@ class ScriptLacks : public ScriptError {
 // Throws ScriptError for the exception that has been raised, and writes its traceback to the log.
 [[noreturn]] void rethrow(py::error_already_set& error);
 
-// Runs `action` with the interpreter's lock held. An exception of Python, or a result of another type than expected,
-// becomes a ScriptError.
+// Runs `action` with the interpreter's lock held. An exception of Python, or a result of another type than
+// expected, becomes a ScriptError.
 template <class Action>
 auto in_interpreter(const Action& action) {
   const py::gil_scoped_acquire acquired;

@@ -33,8 +33,8 @@ class DrawsImpl : public SeededDropoutImpl {
   }
 };
 
-// One module of the Python model: parameters, buffers and the training mode are those of `module`, of which train()
-// sets the mode only. The user's own train() is the whole model's matter.
+// One module of the Python model: parameters, buffers and the training mode are those of `module`. train() sets
+// the mode only; the user's own train() is the whole model's matter.
 class MirroredModule : public ForeignModule {
  public:
   MirroredModule(Kind kind, py::object module) : ForeignModule(kind), module_(std::move(module)) {}
