@@ -21,7 +21,7 @@ fs::path located(const std::string& program, const fs::path& folder) {
   const char* const searched = std::getenv("PATH");
   std::istringstream folders(searched == nullptr ? "" : searched);
   for (std::string each; std::getline(folders, each, ':');) {
-    const fs::path place = folder / each / program;
+    fs::path place = folder / each / program;
     if (::access(place.c_str(), X_OK) == 0) return place;
   }
   return {};
