@@ -2,6 +2,7 @@
 #include "harness/plan/script_content.hh"
 
 #include <algorithm>
+#include <array>
 #include <vector>
 
 #include <fmt/format.h>
@@ -43,6 +44,10 @@ Json code_of(const Run& run) {
   }
   return content;
 }
+
+// The entries of the data set's content (CheckedConfig::content), of which a run has one or, if its options
+// decide the content, none. The first is of data from a function.
+constexpr std::array data_entries = {"/dataset/content", "/dataset/directory", "/dataset/path"};
 
 }  // namespace
 
@@ -93,6 +98,17 @@ void check_code_is_as_planned(const Run& run) {
   const Json found = code_of(run);
   for (const auto& [pointer, hash] : found.items()) {
     if (planned.at(pointer) != hash) throw changed(fmt::format("the code of {}", pointer));
+  }
+}
+
+void check_data_are_as_planned(const Run& run, const std::string& hash) {
+  const Json& planned = run.training->content;
+  for (const char* const entry : data_entries) {
+    const auto found = planned.find(entry);
+    if (found == planned.end() || found->is_null() || *found == hash) continue;
+    if (entry != data_entries.front()) throw changed("the content of " + std::string(entry));
+    throw Error(std::string(changed("what the function of /dataset/name returns").what()) +
+                "; if no file has changed, the function must seed whatever it draws");
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Identifies implementations in Python files, such as "my_method.py:MyTopK", by their content, and checks that the
-// user's code has not changed since.
+// user's code and data have not changed since.
 #pragma once
 
 #include <map>
@@ -30,5 +30,9 @@ class ScriptContent {
 // Throws Error if the user's code is not what the run's id stands for: its command's inputs, its own trainer with its
 // files, and Python files. The user may edit them while a sweep runs.
 void check_code_is_as_planned(const Run& run);
+
+// Throws Error if the data that the workers have loaded are not those that the run's id stands for. hash: of
+// their content, as the trainer reports it.
+void check_data_are_as_planned(const Run& run, const std::string& hash);
 
 }  // namespace thinpipe

@@ -8,6 +8,7 @@
 
 #include "common/support/target.hh"
 #include "harness/plan/prediction.hh"
+#include "harness/plan/script_content.hh"
 #include "harness/records/record.hh"
 #include "harness/records/record_view.hh"
 #include "harness/run/set_up_cost.hh"
@@ -103,6 +104,7 @@ void RecordBuilder::add(const event::Summary& summary) {
 }
 
 void RecordBuilder::add(const event::Dataset& dataset) {
+  check_data_are_as_planned(run_, dataset.hash);
   set_provenance("dataset_hash", dataset.hash);
   if (!dataset.examples_per_worker.empty())
     set_provenance("examples_per_worker", dataset.examples_per_worker);

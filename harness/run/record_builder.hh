@@ -39,6 +39,7 @@ class RecordBuilder {
   void add(std::int64_t rank, const event::Finished& finished);
   // The other events are rank 0's, with the run's train times.
   void add(const event::Started& started) { set_provenance("libraries", started.libraries); }
+  // Throws Error if the data are not those that the run was planned with.
   void add(const event::Dataset& dataset);
   void add(const event::Iteration& iteration) { measurements_.add(iteration); }
   void add(const event::ReplayedIteration& iteration) { measurements_.add(iteration); }

@@ -7,6 +7,7 @@
 
 #include "trainer/base/device.hh"
 #include "trainer/collectives/replica_check.hh"
+#include "trainer/datasets/content_hash.hh"
 #include "trainer/optimisers/optimiser.hh"
 #include "trainer/optimisers/set_learning_rate.hh"
 #include "trainer/pruning/enforcement.hh"
@@ -268,7 +269,22 @@ void TrainingLoop::enter(WorkerStatus::Phase phase) {
   worker_status_->count(progress_.iteration);
 }
 
+// Each worker has called the user's function on its own.
+void TrainingLoop::check_data_replicas() {
+  if (!names_script(config_.dataset)) return;
+  const std::string digits = content_hash(dataset_);
+  try {
+    check_replicas("data set", std::stoull(digits, nullptr, 16), *collective_);
+  } catch (const DivergenceError& error) {
+    throw InputError(kConfigurationPlace / "dataset" / "name",
+                     fmt::format("{}: the function must return the same data each time it is called, so seed "
+                                 "whatever it draws",
+                                 error.what()));
+  }
+}
+
 void TrainingLoop::share_start(const TensorMap& initial_weights) {
+  check_data_replicas();
   if (!initial_weights.empty()) load_initial_weights(config_, *model_, initial_weights);
   check_parameter_replicas(*model_, *collective_);
 }

@@ -61,10 +61,11 @@ class TrainingLoop {
   // no later checkpoint.
   void admit_interruption(Interruption interruption) { interruption_ = std::move(interruption); }
 
-  // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets. If
-  // the checkpoints' directory has a complete set, training resumes from it. If `initial_weights` is empty,
-  // all workers draw the same random weights from the seed. Call it once, on every worker, before the
-  // functions below. Collective.
+  // Sets up everything that needs the other workers: initial weights, the pruning mask of rank 0, buckets.
+  // If the checkpoints' directory has a complete set, training resumes from it. If `initial_weights` is
+  // empty, all workers draw the same random weights from the seed. Throws InputError if data from a function
+  // in a Python file differ between workers. Call it once, on every worker, before the functions below.
+  // Collective.
   void start(const TensorMap& initial_weights = {});
 
   // Measures the error for the summary, see GradientExchange::measure_error(). Call before
@@ -99,6 +100,7 @@ class TrainingLoop {
   const Section& total() const { return progress_.total; }
 
  private:
+  void check_data_replicas();
   void share_start(const TensorMap& initial_weights);
   void prune_at_start();
   void make_exchange();

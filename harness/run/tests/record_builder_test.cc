@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/run/record_builder.hh"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/run/tests/made_run.hh"
 
 namespace thinpipe {
 namespace {
+
+using testing::StartsWith;
+using testing::ThrowsMessage;
 
 class RecordBuilderTest : public testing::Test {
  protected:
@@ -34,6 +38,21 @@ class RecordBuilderTest : public testing::Test {
 TEST_F(RecordBuilderTest, HasTheSizesOfWorkersPartsOfTheData) {
   builder_.add(event::Dataset{.hash = "00ff", .examples_per_worker = {3, 1}});
   EXPECT_EQ(build().at("provenance").at("examples_per_worker"), Json({3, 1}));
+}
+
+TEST_F(RecordBuilderTest, RefusesDataThatTheRunWasNotPlannedWith) {
+  const auto expect_refusal = [this](const char* entry, const std::string& message) {
+    CheckedConfig training = *run_.training;
+    training.content = {{entry, "00ff"}};
+    run_.training = std::make_shared<const CheckedConfig>(training);
+    EXPECT_NO_THROW(builder_.add(event::Dataset{.hash = "00ff"}));
+    EXPECT_THAT([this] { builder_.add(event::Dataset{.hash = "00fe"}); },
+                ThrowsMessage<Error>(StartsWith(message)));
+  };
+  const std::string changed = " has changed since the experiment was planned; start it again";
+  expect_refusal("/dataset/path", "the content of /dataset/path" + changed);
+  expect_refusal("/dataset/directory", "the content of /dataset/directory" + changed);
+  expect_refusal("/dataset/content", "what the function of /dataset/name returns" + changed);
 }
 
 TEST_F(RecordBuilderTest, HasTheCostOfSetUp) {

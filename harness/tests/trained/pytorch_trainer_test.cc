@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compares the bundled external trainer, which uses PyTorch, with thinpipe-trainer in the same training run.
 #include <filesystem>
+#include <fstream>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -136,6 +137,27 @@ TEST(PyTorchTrainer, AdvisesInTheUnitsOfConfigurations) {
   const std::size_t begin = message.find(before);
   ASSERT_NE(begin, std::string::npos) << message;
   EXPECT_GT(parse_quantity(Quantity::size, message.substr(begin + before.size())), 1000);
+}
+
+// With either trainer; ours also reports them.
+TEST(PyTorchTrainer, RefusesDataThatDifferBetweenWorkers) {
+  if (const std::string why = obstacle(); !why.empty()) GTEST_SKIP() << why;
+  const Program program(built_program("thinpipe-trainer"));
+  std::ofstream(program.folder() / "points.py") << R"(
+import torch
+
+def load():
+    part = torch.rand(64, 2), torch.arange(64) % 2
+    return part, part
+)";
+  const std::string experiment = program.experiment(
+      short_training({{"dataset", {{"name", "points.py:load"}}}}),
+      {{"trainer", {{"ours", {{"trainer", nullptr}}}, {"pytorch", {{"trainer", "pytorch-ddp"}}}}}});
+  EXPECT_EQ(program.run(program.run_arguments(experiment)).status.code, 1);
+  for (const char* const trainer : {"ours", "pytorch"}) {
+    const std::string message = program.record(trainer).at("error").at("message");
+    EXPECT_NE(message.find("the function must seed whatever it draws"), std::string::npos) << message;
+  }
 }
 
 TEST(PyTorchTrainer, ThatDivergesIsNoBrokenTrainer) {

@@ -6,6 +6,7 @@
 #include "trainer/base/process.hh"
 #include "trainer/collectives/replica_check.hh"
 #include "trainer/datasets/batch_loader.hh"
+#include "trainer/datasets/content_hash.hh"
 #include "trainer/models/layers/dropout.hh"
 #include "trainer/models/loss.hh"
 #include "trainer/pruning/mask.hh"
@@ -42,6 +43,7 @@ class Training {
   }
 
   Model& model() { return *model_; }
+  std::string data_hash() const { return content_hash(*dataset_); }
 
   std::int64_t iterations() const { return config_.training.epochs * loader_.batches_per_epoch(); }
   std::int64_t iterations_per_epoch() const { return loader_.batches_per_epoch(); }
@@ -110,6 +112,7 @@ void bind_training(py::module_& module) {
       .def_property_readonly("iterations", &Training::iterations, "Of the whole run.")
       .def_property_readonly("iterations_per_epoch", &Training::iterations_per_epoch)
       .def_property_readonly("test_labels", &Training::test_labels, "Number of labels of the whole test set.")
+      .def("data_hash", &Training::data_hash, Released(), "Returns the hash of all examples, as in records.")
       .def_property_readonly("first_bucket_bytes", &Training::first_bucket_bytes)
       .def_property_readonly("bucket_bytes", &Training::bucket_bytes)
       .def_property_readonly(

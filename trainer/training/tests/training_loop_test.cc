@@ -293,6 +293,25 @@ TEST(TrainingLoop, CommunicatesOnlyFromItsStartOn) {
   EXPECT_THROW(loop.start(), CollectiveError);
 }
 
+// Each worker calls a function in a Python file on its own.
+TEST(TrainingLoop, RefusesDataFromAFunctionThatDifferBetweenWorkers) {
+  TrainingConfig config = configured(3);
+  const auto dataset = make_dataset(config);
+  const OneExample other(*dataset);
+  const auto start = [&](const Dataset& of_rank_1) {
+    run_in_process(3, [&](std::unique_ptr<Collective> member) {
+      const Dataset& own = member->rank() == 1 ? of_rank_1 : *dataset;
+      TrainingLoop(config, own, std::move(member), {}, [](const Event&) {}).start();
+    });
+  };
+  EXPECT_NO_THROW(start(other)) << "every worker reads the same files";
+  config.dataset["name"] = "my_data.py:load";
+  EXPECT_NO_THROW(start(*dataset));
+  EXPECT_THAT([&] { start(other); },
+              ThrowsMessage<InputError>(AllOf(HasSubstr("the data set of rank 1 differs from rank 0's"),
+                                              HasSubstr("seed whatever it draws"))));
+}
+
 TEST(TrainingLoop, TellsWhatItIsAt) {
   const TrainingConfig config = configured(1);
   const auto dataset = make_dataset(config);
