@@ -8,6 +8,7 @@
 #include "trainer/base/stopwatch.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/optimisers/optimiser.hh"
+#include "trainer/training/evaluation.hh"
 #include "trainer/training/training_setup.hh"
 
 namespace thinpipe::trainer {
@@ -43,6 +44,7 @@ ComputeCost measure_compute_cost(const TrainingConfig& config) {
     static_cast<void>(loss.item<double>());  // waits for a GPU
     if (i > 0) times_s.push_back(stopwatch.elapsed_s());
   }
+  evaluate_one_batch(*model, *dataset);  // which may need more memory than training does
   std::ranges::sort(times_s);
   std::int64_t elements = 0;
   for (const torch::Tensor& parameter : model->parameters()) elements += parameter.numel();

@@ -9,7 +9,7 @@ namespace thinpipe::trainer {
 
 struct ComputeCost {
   double compute_s = 0;  // forward, backward and the optimiser's step: the median of a few iterations
-  std::int64_t memory_bytes = 0;  // peak memory of this process, plus the buckets that a worker would have
+  std::int64_t memory_bytes = 0;  // peak of this process, with an evaluation, plus a worker's buckets
 };
 
 // Measures the cost. Uses this process's peak memory: measure only one configuration per process.

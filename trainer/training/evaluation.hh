@@ -9,7 +9,7 @@
 namespace thinpipe::trainer {
 
 struct Evaluation {
-  double loss = 0;      // mean cross-entropy over the test set, in nats per example; for text, per byte
+  double loss = 0;  // mean cross-entropy over the test set, in nats per example; for text, per byte; or NaN
   double accuracy = 0;  // share of test examples (for text, of bytes) whose largest logit is the label's
 };
 
@@ -23,6 +23,10 @@ enum class RunningStatistics {
 // First overwrites all workers' buffers, the running statistics.
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective,
                     RunningStatistics statistics = RunningStatistics::rank_0);
+
+// Returns how many examples are evaluated at a time: 500, or fewer if the logits or activations of so many
+// would take too much memory.
+std::int64_t evaluation_batch(const Dataset& dataset);
 
 // One worker's part of an evaluation.
 struct PartialEvaluation {
@@ -39,7 +43,7 @@ PartialEvaluation evaluate_part(Model& model, const Dataset& dataset, std::int64
 void evaluate_one_batch(Model& model, const Dataset& dataset);
 
 // Returns the mean over all workers of a quantity, of which each worker has a sum and a count. Exact to 1e-6
-// of the sum, and the same on every worker. Collective.
+// of the sum, and the same on every worker; NaN if a worker's sum is not finite. Collective.
 double mean_over_workers(double sum, std::int64_t count, Collective& collective);
 
 }  // namespace thinpipe::trainer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/training/evaluation.hh"
 
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -48,12 +49,65 @@ TEST(Evaluation, TakesTheMeanOverWorkersOfRunningStatistics) {
   expect_filled(buffers_after(RunningStatistics::mean), 10);
 }
 
-// Each sum that is not a number counts as a large one, and those of 100 workers still fit together.
+// Large sums of 100 workers still fit together.
 TEST(Evaluation, LossesOfManyDivergedWorkersStayLarge) {
   run_in_process(100, [](Collective& network) {
-    EXPECT_GT(mean_over_workers(std::numeric_limits<double>::quiet_NaN(), 1, network), 1e6);
+    EXPECT_GT(mean_over_workers(1e300, 1, network), 1e6);
     EXPECT_LT(mean_over_workers(-1e300, 1, network), -1e6);
   });
+}
+
+TEST(Evaluation, ALossThatIsNotFiniteOnOneWorkerIsNotFinite) {
+  run_in_process(3, [](Collective& network) {
+    for (const double bad :
+         {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity()}) {
+      EXPECT_TRUE(std::isnan(mean_over_workers(network.rank() == 1 ? bad : 1.0, 1, network))) << bad;
+    }
+    EXPECT_EQ(mean_over_workers(network.rank(), 1, network), 1);
+  });
+}
+
+TEST(Evaluation, TheTestLossOfAModelThatGivesNaNIsNotFinite) {
+  const TrainingConfig config = trainer::testing::configured(2);
+  const auto dataset = make_dataset(config);
+  run_in_process(2, [&](Collective& network) {
+    const auto model = make_model(config, dataset->shape());
+    const torch::NoGradGuard no_grad;
+    model->parameters().back().fill_(std::numeric_limits<float>::quiet_NaN());
+    EXPECT_TRUE(std::isnan(evaluate(*model, *dataset, network).loss));
+  });
+}
+
+// Data of some sizes, without content.
+class Sized : public Dataset {
+ public:
+  Sized(DataShape shape, std::vector<std::int64_t> inputs, std::vector<std::int64_t> labels)
+      : shape_(shape),
+        examples_{.inputs = torch::zeros({1}, torch::kByte).expand(inputs),
+                  .labels = torch::zeros({1}, torch::kLong).expand(labels)} {}
+  DataShape shape() const override { return shape_; }
+  const Examples& train() const override { return examples_; }
+  const Examples& test() const override { return examples_; }
+  torch::Tensor prepare(const torch::Tensor& inputs) const override { return inputs; }
+
+ private:
+  DataShape shape_;
+  Examples examples_;
+};
+
+TEST(Evaluation, TakesFewerExamplesAtATimeIfEachIsLarge) {
+  const auto batch_of_images = [](std::int64_t side, std::int64_t classes) {
+    return evaluation_batch(Sized({.classes = classes}, {1000, 3, side, side}, {1000}));
+  };
+  EXPECT_EQ(batch_of_images(32, 10), 500);
+  EXPECT_EQ(batch_of_images(32, 1000), 500);
+  EXPECT_EQ(batch_of_images(224, 1000), 13);
+  const auto batch_of_text = [](std::int64_t length, std::int64_t vocabulary) {
+    return evaluation_batch(Sized({.classes = vocabulary}, {1000, length}, {1000, length}));
+  };
+  EXPECT_EQ(batch_of_text(128, 256), 500);
+  EXPECT_EQ(batch_of_text(1024, 50257), 1);
+  EXPECT_EQ(batch_of_text(4096, 50257), 1) << "at least one";
 }
 
 // Workers have statistics of different data, so the evaluations differ, but not the weights.
