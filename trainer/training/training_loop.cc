@@ -365,6 +365,8 @@ void TrainingLoop::checkpoint_if_due() {
     return;
   }
   save_checkpoint(checkpoint_options_.directory);
+  // Otherwise the next step's train time would include the wait for a worker that is still writing.
+  exchange_->idle_collective().unmetered().barrier();
 }
 
 void TrainingLoop::save_checkpoint(const std::string& directory) {

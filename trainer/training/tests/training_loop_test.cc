@@ -8,7 +8,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/support/tests/temporary_folder.hh"
 #include "trainer/collectives/backends/in_process.hh"
+#include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/replica_check.hh"
 #include "trainer/collectives/tests/world.hh"
 #include "trainer/training/tests/training.hh"
@@ -291,6 +293,38 @@ TEST(TrainingLoop, CommunicatesOnlyFromItsStartOn) {
   group.abort("stopped by the test");  // from now on, every call fails
   TrainingLoop loop(config, *dataset, group.join(0), {}, [](const Event&) {});
   EXPECT_THROW(loop.start(), CollectiveError);
+}
+
+class CountsBarriers : public trainer::Borrowed {
+ public:
+  CountsBarriers(Collective& inner, int& count) : Borrowed(inner), count_(count) {}
+  void barrier() override {
+    ++count_;
+    Borrowed::barrier();
+  }
+
+ private:
+  int& count_;
+};
+
+// The time that another worker needs for its checkpoint would be train time.
+TEST(TrainingLoop, NoStepBeginsBeforeEveryWorkerHasWrittenItsCheckpoint) {
+  const TrainingConfig config = configured(2);
+  const auto dataset = make_dataset(config);
+  const TemporaryFolder folder;
+  const auto barriers = [&](const CheckpointOptions& checkpoints) {
+    std::vector<int> counts(2);
+    run_in_process(2, [&](Collective& network) {
+      TrainingLoop loop(config, *dataset, std::make_unique<CountsBarriers>(network, counts[network.rank()]),
+                        checkpoints, [](const Event&) {});
+      loop.start();
+      loop.run();
+    });
+    EXPECT_EQ(counts[0], counts[1]);
+    return counts[0];
+  };
+  const int checkpoints = 3;  // after steps 5, 10 and 15 of 16
+  EXPECT_EQ(barriers({.directory = folder.path(), .every_iterations = 5}), barriers({}) + checkpoints);
 }
 
 // Each worker calls a function in a Python file on its own.
