@@ -51,13 +51,17 @@ Section section_of(const TensorMap& state, const std::string& name) {
 
 }  // namespace
 
-Fragment::Fragment(std::vector<torch::Tensor> parameters, GradientExchange& exchange, double mixing)
-    : parameters_(std::move(parameters)), exchange_(exchange), mixing_(mixing) {
+Fragment::Fragment(std::vector<torch::Tensor> parameters, FloatBuffers buffers, GradientExchange& exchange,
+                   double mixing)
+    : parameters_(std::move(parameters)), buffers_(std::move(buffers)), exchange_(exchange), mixing_(mixing) {
   for (const torch::Tensor& parameter : parameters_) start_.push_back(parameter.detach().clone());
 }
 
 void Fragment::begin_step(torch::optim::Optimizer& optimiser) {
-  if (round_.steps++ == 0) round_.optimiser.emplace(optimiser, parameters_);
+  if (round_.steps++ == 0) {
+    round_.optimiser.emplace(optimiser, parameters_);
+    round_.buffers = buffers_.copy();
+  }
   for (torch::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
 }
 
@@ -103,7 +107,10 @@ StepReport Fragment::apply(torch::optim::Optimizer& optimiser) {
   const Flight flight = *std::exchange(flight_, std::nullopt);
   has_lost_ = flight.round.is_lost;
   if (!flight.report->applied) {
-    if (flight.round.optimiser) flight.round.optimiser->restore(optimiser);
+    if (flight.round.optimiser) {
+      flight.round.optimiser->restore(optimiser);
+      buffers_.restore(flight.round.buffers);
+    }
     clear_pruned_state(optimiser);
     round_ = {};
     drop_changes();
@@ -152,6 +159,8 @@ void Fragment::save(TensorMap& state, const std::string& prefix) const {
                      flight_ ? flight_->round.steps : 0},
                     torch::kLong);
   if (flight_) state[prefix + "section"] = numbers_of(flight_->report->section);
+  for (std::size_t b = 0; b < round_.buffers.size(); ++b)
+    state[numbered(prefix, "buffer", b)] = round_.buffers[b].cpu();
   for (std::size_t p = 0; p < start_.size(); ++p) {
     state[numbered(prefix, "start", p)] = start_[p].cpu();
     if (flight_) state[numbered(prefix, "result", p)] = flight_->results[p].cpu();
@@ -163,7 +172,14 @@ void Fragment::load(const TensorMap& state, const std::string& prefix, torch::op
       expect_tensor(state, prefix + "round", torch::empty({4}, torch::kLong), "checkpoint");
   const auto number = [&saved](std::int64_t i) { return saved[i].item<std::int64_t>(); };
   round_ = {.steps = number(1), .is_lost = number(0) != 0};
-  if (round_.steps > 0) round_.optimiser.emplace(optimiser, parameters_);
+  if (round_.steps > 0) {
+    round_.optimiser.emplace(optimiser, parameters_);
+    round_.buffers = buffers_.copy();
+    for (std::size_t b = 0; b < round_.buffers.size(); ++b) {
+      torch::Tensor& buffer = round_.buffers[b];
+      buffer.copy_(expect_tensor(state, numbered(prefix, "buffer", b), buffer, "checkpoint"));
+    }
+  }
   flight_.reset();
   if (number(2) != 0) {
     flight_.emplace(Flight{.round = {.steps = number(3)}});

@@ -11,13 +11,16 @@
 #include "trainer/base/modules.hh"
 #include "trainer/exchange/gradient_exchange.hh"
 #include "trainer/optimisers/snapshot.hh"
+#include "trainer/training/float_buffers.hh"
 
 namespace thinpipe::trainer {
 
 class Fragment {
  public:
-  // parameters: of `exchange`, in its order. mixing: α. The first round begins with the current weights.
-  Fragment(std::vector<torch::Tensor> parameters, GradientExchange& exchange, double mixing);
+  // parameters: of `exchange`, in its order. buffers: of the whole model. mixing: α. The first round begins
+  // with the current weights.
+  Fragment(std::vector<torch::Tensor> parameters, FloatBuffers buffers, GradientExchange& exchange,
+           double mixing);
 
   void begin_step(torch::optim::Optimizer& optimiser);
 
@@ -34,9 +37,9 @@ class Fragment {
   // something else. Returns how long it waited.
   double await_exchange_s();
 
-  // Applies the exchange in flight. If a worker's change was not finite, it is not applied: the weights and the
-  // optimiser's state of them return on every worker to the beginning of the round. Its exposed time is the wait, unless
-  // the exchange was awaited before.
+  // Applies the exchange in flight. If a worker's change was not finite, it is not applied: the weights, the
+  // optimiser's state of them and the model's buffers return on every worker to the beginning of the round.
+  // Its exposed time is the wait, unless the exchange was awaited before.
   StepReport apply(torch::optim::Optimizer& optimiser);
 
   // Gives this worker W0, without what it has changed since.
@@ -64,6 +67,7 @@ class Fragment {
  private:
   struct Round {
     std::optional<OptimiserSnapshot> optimiser = {};  // at its beginning; set when it has a step
+    std::vector<torch::Tensor> buffers = {};          // likewise
     std::int64_t steps = 0;
     bool is_lost = false;  // on this worker
   };
@@ -76,6 +80,7 @@ class Fragment {
   void clear_pruned_state(torch::optim::Optimizer& optimiser) const;
 
   std::vector<torch::Tensor> parameters_;
+  FloatBuffers buffers_;
   GradientExchange& exchange_;
   double mixing_;
   std::vector<torch::Tensor> start_;

@@ -33,7 +33,7 @@ LocalRounds::LocalRounds(const Model& model, std::vector<std::vector<std::size_t
   for (std::size_t f = 0; f < numbers_.size(); ++f) {
     std::vector<torch::Tensor> parameters;
     for (const std::size_t p : numbers_[f]) parameters.push_back(all.at(p));
-    fragments_.emplace_back(std::move(parameters), *exchanges[f], schedule.mixing);
+    fragments_.emplace_back(std::move(parameters), FloatBuffers(model), *exchanges[f], schedule.mixing);
   }
 }
 

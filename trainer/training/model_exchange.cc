@@ -37,7 +37,7 @@ SynchroniserContext context_of(const TrainingConfig& config, const Model& model,
 
 ModelExchange::ModelExchange(const TrainingConfig& config, Model& model, const Mask& mask,
                              MeteredCollective& collective)
-    : collective_(collective), parameters_(model.parameters().size()) {
+    : collective_(collective), parameters_(model.parameters().size()), buffers_(model) {
   const Place place = kConfigurationPlace / "synchroniser";
   const SynchroniserContext context = context_of(config, model, mask, collective);
   const auto make = [&](const SynchroniserContext& of) {
@@ -91,7 +91,12 @@ void ModelExchange::begin_step(torch::optim::Optimizer& optimiser, double learni
     exchange->inspect_gradients(inspect);
     exchange->set_learning_rate(learning_rate);
   }
-  rounds_ ? rounds_->begin_step(optimiser) : exchanges_.front()->begin_step();
+  if (rounds_) {
+    rounds_->begin_step(optimiser);
+    return;
+  }
+  buffers_before_ = buffers_.copy();
+  exchanges_.front()->begin_step();
 }
 
 StepReport ModelExchange::finish_step(std::int64_t iteration, std::int64_t last_iteration,
@@ -99,7 +104,11 @@ StepReport ModelExchange::finish_step(std::int64_t iteration, std::int64_t last_
                                       const std::function<void()>& update) {
   if (!rounds_) {
     StepReport report = exchanges_.front()->finish_step();
-    if (report.applied) update();
+    if (report.applied) {
+      update();
+    } else if (!buffers_.are_finite()) {  // finite statistics are kept, as by PyTorch's GradScaler
+      buffers_.restore(buffers_before_);
+    }
     return report;
   }
   if (rounds_->admits_step()) update();

@@ -14,6 +14,7 @@
 
 #include "trainer/base/modules.hh"
 #include "trainer/exchange/gradient_exchange.hh"
+#include "trainer/training/float_buffers.hh"
 #include "trainer/training/local_rounds.hh"
 #include "trainer/training/training_config.hh"
 
@@ -38,7 +39,7 @@ class ModelExchange {
   // inspect: see GradientExchange::inspect_gradients(). learning_rate: of this step.
   void begin_step(torch::optim::Optimizer& optimiser, double learning_rate, bool inspect);
   // Ends the step with that number, from 1, after backward. Calls `update` to take the step, unless a gradient was not
-  // finite.
+  // finite; running statistics that the step has made infinite or NaN then return to what they were before it.
   StepReport finish_step(std::int64_t iteration, std::int64_t last_iteration,
                          torch::optim::Optimizer& optimiser, const std::function<void()>& update);
 
@@ -78,6 +79,8 @@ class ModelExchange {
   std::vector<std::unique_ptr<GradientExchange>> exchanges_;  // one, or one per fragment of the model
   std::optional<LocalRounds> rounds_;
   std::size_t parameters_;
+  FloatBuffers buffers_;
+  std::vector<torch::Tensor> buffers_before_;  // the step; without local steps
 };
 
 }  // namespace thinpipe::trainer

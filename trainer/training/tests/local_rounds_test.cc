@@ -121,10 +121,13 @@ INSTANTIATE_TEST_SUITE_P(All, LocalMethods,
 
 // Two workers with one weight each, whose gradients are given by the test.
 struct OneWeight : Model {
-  OneWeight() : weight(register_parameter("weight", torch::zeros({2, 1}))) {}
+  OneWeight()
+      : weight(register_parameter("weight", torch::zeros({2, 1}))),
+        statistic(register_buffer("statistic", torch::zeros({1}))) {}
   torch::Tensor forward(const torch::Tensor& inputs) override { return inputs * weight; }
   std::string head() const override { return "weight"; }
   torch::Tensor weight;
+  torch::Tensor statistic;  // as of a normalisation layer
 };
 
 std::unique_ptr<GradientExchange> exchange_of(Model& model, const Json& method, MeteredCollective& network) {
@@ -173,7 +176,7 @@ TEST(LocalRounds, OneWorkersNaNTakesAllBackToWhereTheRoundBegan) {
 
 // The result is as if the lost round did not exist, in the first or a later round, with or without a
 // resumption in it.
-TEST(LocalRounds, OptimisersForgetALostRound) {
+TEST(LocalRounds, OptimisersAndStatisticsForgetALostRound) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   for (const bool adam : {false, true}) {
     for (const std::size_t lost_round : {0, 1}) {
@@ -203,6 +206,7 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
             StepReport report;
             for (const float gradient : {first, second}) {
               rounds->begin_step(*optimiser);
+              model.statistic += gradient;
               model.weight.mutable_grad() = torch::full({2, 1}, gradient);
               if (rounds->admits_step()) optimiser->step();
               report = rounds->end_step(++iteration, never, *optimiser);
@@ -223,7 +227,7 @@ TEST(LocalRounds, OptimisersForgetALostRound) {
             }
             EXPECT_TRUE(round(1 + static_cast<float>(i), 2));
           }
-          return model.weight.detach().clone();
+          return torch::cat({model.weight.detach().flatten(), model.statistic});
         };
         const torch::Tensor whole = weights_after(false, false);
         EXPECT_TRUE(weights_after(true, false).equal(whole)) << adam << lost_round;

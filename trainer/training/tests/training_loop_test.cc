@@ -194,6 +194,22 @@ TEST(TrainingLoop, AllSkipTheStepInWhichOneWorkerMeetsNaN) {
     EXPECT_TRUE(parameter.isfinite().all().item<bool>());
 }
 
+// The NaN is in rank 0's statistics, with which every worker evaluates.
+TEST(TrainingLoop, RunningStatisticsForgetABatchThatMeetsNaN) {
+  for (const Json& method : {Json{{"name", "dense"}}, Json{{"name", "diloco"}, {"local_steps", 2}}}) {
+    Json json = base_config(2);
+    json["model"] = {{"name", "resnet"}, {"width", 2}};
+    json["synchroniser"] = method;
+    json["training"]["epochs"] = 6;
+    const TrainingConfig config = parse_training_config(json, {"test", ""});
+    const Result result = train(config, {}, [](const Dataset& dataset, int rank) -> std::unique_ptr<Dataset> {
+      return rank == 0 ? std::make_unique<Poisoned>(dataset, 100) : nullptr;
+    });
+    EXPECT_GT(result.summary["skipped_steps"].get<int>(), 0) << method;
+    EXPECT_TRUE(result.evaluations.back()["test_loss"].is_number()) << method;
+  }
+}
+
 TEST(TrainingLoop, NamesRankAndTensorOfAGradientThatStaysNonFinite) {
   EXPECT_THAT(
       [] {
