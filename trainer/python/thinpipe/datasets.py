@@ -11,6 +11,12 @@ from .scripts import InvalidScript
 
 _FORMS = ('{"train": part, "test": part} or (train, test), where a part is (inputs, labels) or a map-style Dataset of '
           "(input, label)")
+# What the two parts, each of which may be valid by itself, must have in common.
+_ALIKE = {
+    "type of inputs": lambda inputs, _: inputs.dtype,
+    "shape of an input": lambda inputs, _: list(inputs.shape[1:]),
+    "labels per example": lambda _, labels: "one" if labels.dim() == 1 else "one per token",
+}
 
 
 def make(function: Callable[..., Any], values: str) -> dict[str, tuple[torch.Tensor, torch.Tensor]]:
@@ -21,7 +27,12 @@ def make(function: Callable[..., Any], values: str) -> dict[str, tuple[torch.Ten
         loaded = dict(zip(("train", "test"), loaded))
     if not isinstance(loaded, dict) or set(loaded) != {"train", "test"}:
         raise InvalidScript(f"{name} must return {_FORMS}, but returns {type(loaded).__name__}")
-    return {part: _part(f"{name}, {part}", loaded[part]) for part in ("train", "test")}
+    parts = {part: _part(f"{name}, {part}", loaded[part]) for part in ("train", "test")}
+    for what, of in _ALIKE.items():
+        train, test = (of(*parts[part]) for part in ("train", "test"))
+        if train != test:
+            raise InvalidScript(f"{name}: train and test must have the same {what}, but have {train} and {test}")
+    return parts
 
 
 def _part(name: str, part: Any) -> tuple[torch.Tensor, torch.Tensor]:
@@ -66,4 +77,6 @@ def _checked(name: str, inputs: torch.Tensor, labels: torch.Tensor) -> tuple[tor
                             f"{list(inputs.shape)} and {list(labels.shape)}")
     if labels.numel() == 0 or labels.min() < 0:
         raise InvalidScript(f"{name}: labels must be 0, 1, 2, ..., and there must be some")
+    if inputs.dtype == torch.long and inputs.min() < 0:
+        raise InvalidScript(f"{name}: tokens must be 0, 1, 2, ..., but one is {inputs.min().item()}")
     return inputs.contiguous(), labels.long().contiguous()
