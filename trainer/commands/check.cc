@@ -225,6 +225,26 @@ void check_clipping(const TrainingConfig& config, const Synchroniser& synchronis
                                config.synchroniser.at("name").get<std::string>()));
 }
 
+// A schedule for a longer run would be in the record, but not in the training.
+void check_schedule_acts(const TrainingConfig& config, std::int64_t iterations) {
+  const Place place = kConfigurationPlace / "schedule";
+  const ScheduleOptions& schedule = config.schedule;
+  if (schedule.warmup_iterations >= iterations) {
+    throw InputError(place / "warmup_iterations",
+                     fmt::format("must be less than {}, the iterations of the run, but is {}; set a smaller "
+                                 "one, or train for more epochs",
+                                 iterations, schedule.warmup_iterations));
+  }
+  if (!schedule.step_epochs.empty() &&
+      schedule.step_epochs.back() >= static_cast<double>(config.training.epochs)) {
+    throw InputError(
+        place / "step_epochs",
+        fmt::format("must be less than {}, the epochs of the run, but the last is {}; remove it, "
+                    "or train for more epochs",
+                    config.training.epochs, schedule.step_epochs.back()));
+  }
+}
+
 // Between two exchanges the workers' weights differ, so that no common model can be evaluated or compared.
 void check_rounds(const TrainingConfig& config, std::int64_t local_steps) {
   const auto check = [&](const char* key, std::int64_t interval) {
@@ -304,6 +324,7 @@ Json plan(const TrainingConfig& config, Cache& cache) {
   std::int64_t parameters = 0;
   for (const ParameterInfo& info : parameter_infos(model)) parameters += info.size;
   const std::int64_t iterations = config.training.epochs * sampler.batches_per_epoch();
+  check_schedule_acts(config, iterations);
   const double exchanges_per_iteration =
       exchanges_in(iterations, *synchroniser) / static_cast<double>(iterations);
   const ExpectedTraffic traffic = exchanges_per_iteration * mean_traffic(config, cache, iterations);

@@ -119,6 +119,24 @@ TEST(Plan, RefusesPruningThatTheRunIsTooShortFor) {
               HasSubstr("pruning ends after 8 steps, but the run has only 8"));
 }
 
+TEST(Plan, RefusesASchedulePartOfWhichIsAfterTheRun) {
+  const auto answer_for = [](const Json& schedule) {
+    Json config = configuration({{"ratio", 0}}, {{"name", "dense"}});
+    config["schedule"] = schedule;
+    config["training"]["epochs"] = 2;  // 16 steps
+    return check_configurations(Json::array({config})).front();
+  };
+  EXPECT_TRUE(answer_for({{"warmup_iterations", 15}})["ok"].get<bool>());
+  const Json long_warm_up = answer_for({{"warmup_iterations", 16}});
+  EXPECT_EQ(long_warm_up["pointer"], "/schedule/warmup_iterations");
+  EXPECT_THAT(long_warm_up["message"].get<std::string>(),
+              HasSubstr("less than 16, the iterations of the run"));
+  EXPECT_TRUE(answer_for({{"shape", "step"}, {"step_epochs", {1, 1.5}}})["ok"].get<bool>());
+  const Json late_step = answer_for({{"shape", "step"}, {"step_epochs", {1, 2}}});
+  EXPECT_EQ(late_step["pointer"], "/schedule/step_epochs");
+  EXPECT_THAT(late_step["message"].get<std::string>(), HasSubstr("less than 2, the epochs of the run"));
+}
+
 TEST(Plan, RefusesToClipWhatHasNoLength) {
   const auto answer_for = [](const Json& synchroniser) {
     Json config = configuration({{"ratio", 0}}, synchroniser);
