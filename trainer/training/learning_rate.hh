@@ -19,8 +19,10 @@ struct ScheduleOptions {
 
   void visit(auto& field) {
     field("shape", shape,
-          Rule{.effect = "constant; step: multiplied by step_factor at each of step_epochs; cosine: half a "
-                         "cosine wave from the end of the warm-up down to final_share at the last iteration",
+          Rule{.effect =
+                   "constant; step: multiplied by step_factor at each of step_epochs; cosine: half a "
+                   "cosine wave from the end of the warm-up down towards final_share, which it would reach "
+                   "one iteration after the last",
                .one_of = {"constant", "step", "cosine"}});
     field("warmup_iterations", warmup_iterations,
           Rule{.effect = "iterations over which the rate first rises in equal steps to its full value",
