@@ -149,7 +149,7 @@ void write_page(const fs::path& path, const fs::path& results, const Report& rep
 constexpr int json_version = 2;
 
 std::string json_report(Report report) {
-  Json out{{"schema_version", json_version}, {"spread", spread_note}};
+  Json out{{"schema_version", json_version}, {"spread", spread_note(report.groups)}, {"bounds", bounds_note}};
   out["runs"] = std::move(report.runs);
   out["groups"] = std::move(report.groups);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";

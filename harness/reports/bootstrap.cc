@@ -2,6 +2,7 @@
 #include "harness/reports/bootstrap.hh"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstddef>
 #include <numeric>
@@ -129,6 +130,12 @@ Interval bootstrap_mean(const std::vector<double>& values) {
   std::vector<WeightedMean> means = all_samples(values);
   std::ranges::sort(means);
   return {.low = quantile(means, tail), .high = quantile(means, 1 - tail)};
+}
+
+std::optional<int> coverage_percent(std::size_t values) {
+  constexpr std::array of_two_and_more = {50, 75, 81, 84, 86, 88, 89, 90, 90};
+  if (values < 2 || values - 2 >= of_two_and_more.size()) return std::nullopt;
+  return of_two_and_more.at(values - 2);
 }
 
 }  // namespace thinpipe

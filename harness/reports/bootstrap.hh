@@ -2,6 +2,8 @@
 // Confidence intervals by the bootstrap (Efron 1979): no assumption about the distribution of the values. Pure.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <vector>
 
 namespace thinpipe {
@@ -16,5 +18,9 @@ struct Interval {
 // of that mean's distribution (Davison and Hinkley 1988), which takes microseconds and is nearer to the exact ends than
 // 10,000 drawn samples. Needs two or more values.
 Interval bootstrap_mean(const std::vector<double>& values);
+
+// Returns in about how many percent of cases the interval of so few normally distributed values holds their
+// true mean; nullopt for a single value, and for more than ten, of which it is nearer to 95.
+std::optional<int> coverage_percent(std::size_t values);
 
 }  // namespace thinpipe

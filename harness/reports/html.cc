@@ -85,9 +85,11 @@ std::string fill(std::string_view frame, const std::map<std::string, std::string
   }
 }
 
-// Returns the text of a cell after its number, which may begin with the mark of a bound.
+// Returns the text of a cell after its number, which may begin with the sign of a bound.
 std::string_view unit_of(std::string_view text) {
-  if (text.starts_with('>')) text.remove_prefix(1);
+  for (const std::string_view sign : {at_least, at_most}) {
+    if (text.starts_with(sign)) text.remove_prefix(sign.size());
+  }
   const std::size_t end = text.find_first_not_of("0123456789.+-e");
   return end == std::string_view::npos ? "" : text.substr(end);
 }
@@ -133,8 +135,9 @@ std::string html_table(const Table& table, std::string_view id, std::string_view
 std::string over_seeds(const Report& report) {
   const Json repeated = with_several_runs(report.groups);
   if (repeated.empty()) return "";
+  const Table table = seeds_table(repeated);
   return fmt::format("<section>\n<h2>Over seeds</h2>\n{}</section>\n",
-                     html_table(without_empty_columns(seeds_table(repeated)), "over-seeds", spread_note));
+                     html_table(without_empty_columns(table), "over-seeds", seeds_note(table, repeated)));
 }
 
 std::string html_list(const char* heading, const char* id, const std::vector<std::string>& lines) {

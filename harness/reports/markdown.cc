@@ -61,7 +61,8 @@ std::string markdown_table(const Table& table) {
 std::string markdown_report(const Report& report) {
   std::string out = markdown_table(runs_table(report.runs));
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
-    out += fmt::format("\n{}\n{}\n", markdown_table(seeds_table(repeated)), spread_note);
+    const Table table = seeds_table(repeated);
+    out += fmt::format("\n{}\n{}\n", markdown_table(table), seeds_note(table, repeated));
   }
   if (const std::string note = marks_note(report.runs); !note.empty()) out += fmt::format("\n{}\n", note);
   for (const std::string& warning : warnings_of(report.runs))

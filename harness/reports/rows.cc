@@ -104,38 +104,40 @@ class NamedBaseline {
   std::map<std::string, const Digest*> by_place_;
 };
 
-// Returns their value over the own one; null if one is unknown or they cannot be divided.
-Json quotient(const Json& theirs, const Json& own) {
-  if (!theirs.is_number() || !own.is_number() || own == 0) return nullptr;
-  return theirs.get<double>() / own.get<double>();
+// Returns one value over the other; null unless both are above zero.
+Json quotient(const Json& one, const Json& other) {
+  if (!one.is_number() || !other.is_number() || one <= 0 || other <= 0) return nullptr;
+  return one.get<double>() / other.get<double>();
 }
 
-Json sum(const Json& a, const Json& b) {
-  return a.is_number() && b.is_number() ? Json(a.get<double>() + b.get<double>()) : Json(nullptr);
-}
-
+// A run that did not reach the target counts with its whole time. If it is the run, the ratio is an upper
+// bound; if it is the baseline, a lower one; if both, it says nothing.
 void add_comparison(Digest& run, const Digest* baseline, const std::string& name) {
   Json& row = run.row;
   const std::string speed_up = "speed_up_over_" + name;
-  const std::string convergence = "convergence_speed_over_" + name;
   row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
-  row[speed_up] = row[convergence] = row["relative_time_to_" + name] = nullptr;
-  const std::string with_set_up = speed_up + "_with_set_up";
-  row[with_set_up] = nullptr;
-  row[speed_up + "_is_lower_bound"] = false;
+  const bool reached = row.at("reached") == true;
+  const bool they_reached = baseline != nullptr && baseline->row.at("reached") == true;
+  const bool is_comparable = baseline != nullptr && (reached || they_reached);
+  const auto add = [&](const std::string& ratio, const char* value, bool is_inverse = false) {
+    Json result = nullptr;
+    if (is_comparable) {
+      const Json& own = row.at(value);
+      const Json& theirs = baseline->row.at(value);
+      result = is_inverse ? quotient(own, theirs) : quotient(theirs, own);
+    }
+    row[ratio] = reached ? result : Json(nullptr);
+    row["restricted_" + ratio] = they_reached ? result : Json(nullptr);
+  };
+  add(speed_up, "restricted_time_to_accuracy_s");
+  add(speed_up + "_with_set_up", "restricted_time_to_accuracy_with_set_up_s");
+  add("relative_time_to_" + name, "restricted_time_to_accuracy_s", true);
+  add("convergence_speed_over_" + name, "restricted_iterations_to_target");
+  row[speed_up + "_is_lower_bound"] = is_comparable && !they_reached;
+  row[speed_up + "_is_upper_bound"] = is_comparable && !reached;
   row[speed_up + "_fidelity"] = nullptr;
-  if (baseline == nullptr || row.at("reached") != true) return;
-  const Json& theirs = baseline->row;
-  const bool reached = theirs.at("reached") == true;
-  const Json& own_s = row.at("time_to_accuracy_s");
-  const Json& their_s = theirs.at(reached ? "time_to_accuracy_s" : "train_time_s");
-  row[speed_up] = quotient(their_s, own_s);
-  row[with_set_up] = quotient(sum(their_s, theirs.at("set_up_s")), row.at("time_to_accuracy_with_set_up_s"));
-  row["relative_time_to_" + name] = quotient(own_s, their_s);
-  row[convergence] =
-      quotient(theirs.at(reached ? "iterations_to_target" : "iterations"), row.at("iterations_to_target"));
-  row[speed_up + "_is_lower_bound"] = !reached;
-  row[speed_up + "_fidelity"] = worse_verdict(row.at("fidelity"), theirs.at("fidelity"));
+  if (!is_comparable || row.at("status") != "completed") return;
+  row[speed_up + "_fidelity"] = worse_verdict(row.at("fidelity"), baseline->row.at("fidelity"));
   if (!run.measured_by.empty() && !baseline->measured_by.empty() &&
       run.measured_by != baseline->measured_by) {
     row["warnings"].push_back(fmt::format("{} was measured by another machine or program: {}; this run: {}",

@@ -19,10 +19,14 @@ namespace thinpipe {
 // Each of `over` is a further baseline: the label of a method of the sweep. It may differ in anything but the
 // experiment, mode, seed and the labels of other axes. Throws InputError if no run has the label.
 //
-// A speed-up is baseline time / own time; "convergence_speed_…" is the same ratio of iterations. If the
-// baseline never reached the target, its whole run is used: "…_is_lower_bound" is then true and both are
-// lower bounds. "speed_up_…_with_set_up" is the ratio of the times with set-up, null if one is unknown. "speed_up_…_fidelity" is the worse verdict on the two networks. They are null if the run did not reach the target or has no baseline. "relative_time_…" is
-// own time / baseline time.
+// A speed-up is baseline time / own time; "convergence_speed_…" is the same ratio of iterations,
+// "speed_up_…_with_set_up" that of the times with set-up, null if one is unknown, and "relative_time_…" is
+// own time / baseline time. They are null if the run did not reach the target or has no baseline. If the
+// baseline never reached it, its whole run is used: "…_is_lower_bound" is then true and the speed-ups are
+// lower bounds. "restricted_…" are the same ratios over baselines that reached the target. A completed run
+// that did not reach it counts with its whole run: its speed-up is an upper bound. "…_is_upper_bound" is true
+// for it, and for a run that did not complete. "speed_up_…_fidelity" is the worse verdict on the two
+// networks.
 //
 // A row warns of a baseline that another machine or commit measured.
 //

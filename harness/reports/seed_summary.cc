@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <unordered_map>
 
@@ -32,9 +33,8 @@ const char* const quantities[] = {"time_to_accuracy_s",
                                   "effective_density",
                                   "iteration_time_s",
                                   "iterations_per_s",
-                                  "measured_over_predicted",
                                   "vnmse"};
-const char* const comparisons[] = {"speed_up_over_", "convergence_speed_over_", "relative_time_to_"};
+const char* const measured_ratios[] = {"measured_over_predicted"};
 
 using Rows = std::vector<const Json*>;
 
@@ -45,9 +45,9 @@ Rows completed(const Rows& rows) {
   return out;
 }
 
-// Returns the summary of each of these members over the runs that have a number there. An object stands for its mean.
+// Returns each of these members of the runs that have a number there. An object stands for its mean.
 // Visits each row once: a report's rows do not fit into the processor's caches.
-std::vector<Json> summaries_of(const Rows& rows, const std::vector<std::string>& names) {
+std::vector<std::vector<double>> values_of(const Rows& rows, const std::vector<std::string>& names) {
   std::vector<std::vector<double>> values(names.size());
   for (const Json* const row : rows) {
     for (std::size_t i = 0; i < names.size(); ++i) {
@@ -57,9 +57,7 @@ std::vector<Json> summaries_of(const Rows& rows, const std::vector<std::string>&
       if (value.is_number()) values[i].push_back(value.get<double>());
     }
   }
-  std::vector<Json> out(names.size());
-  std::ranges::transform(values, out.begin(), summarise);
-  return out;
+  return values;
 }
 
 // Returns the number of rows with this value.
@@ -82,13 +80,28 @@ Json run_ids_of(const Rows& rows) {
   return ids;
 }
 
-std::vector<std::string> summarised_members(const std::vector<std::string>& baselines) {
-  std::vector<std::string> names(std::begin(quantities), std::end(quantities));
+std::vector<std::string> ratio_names(const std::vector<std::string>& baselines) {
+  std::vector<std::string> names(std::begin(measured_ratios), std::end(measured_ratios));
   for (const std::string& baseline : baselines) {
-    for (const char* const comparison : comparisons) names.push_back(comparison + baseline);
-    names.push_back(fmt::format("speed_up_over_{}_with_set_up", baseline));
+    for (const char* const prefix : {"", "restricted_"}) {
+      names.push_back(fmt::format("{}speed_up_over_{}", prefix, baseline));
+      names.push_back(fmt::format("{}speed_up_over_{}_with_set_up", prefix, baseline));
+      names.push_back(fmt::format("{}convergence_speed_over_{}", prefix, baseline));
+    }
   }
   return names;
+}
+
+// Returns the summary of the values' inverses.
+Json inverse(const Json& ratios) {
+  const auto over = [](const Json& value) {
+    return value.is_number() ? Json(1 / value.get<double>()) : Json(nullptr);
+  };
+  return {{"count", ratios.at("count")},
+          {"mean", over(ratios.at("mean"))},
+          {"standard_deviation", ratios.at("standard_deviation")},
+          {"ci95_low", over(ratios.at("ci95_high"))},
+          {"ci95_high", over(ratios.at("ci95_low"))}};
 }
 
 Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
@@ -104,16 +117,26 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
               {"run_ids", run_ids_of(rows)},
               {"runs", rows.size()},
               {"completed", measured.size()},
+              {"failed", count(rows, "status", "failed")},
               {"reached", count(rows, "reached", true)},
               {"judged", count(rows, "fidelity", "faithful") + count(rows, "fidelity", "degraded")},
               {"degraded", count(rows, "fidelity", "degraded")},
               {"not_judged", count(rows, "fidelity", "not judged")}};
-  const std::vector<std::string> names = summarised_members(baselines);
-  std::vector<Json> summaries = summaries_of(measured, names);
-  for (std::size_t i = 0; i < names.size(); ++i) out[names[i]] = std::move(summaries[i]);
+  const std::vector<std::string> names(std::begin(quantities), std::end(quantities));
+  const std::vector<std::string> ratios = ratio_names(baselines);
+  std::vector<std::string> all = names;
+  all.insert(all.end(), ratios.begin(), ratios.end());
+  const std::vector<std::vector<double>> values = values_of(measured, all);
+  for (std::size_t i = 0; i < all.size(); ++i)
+    out[all[i]] = i < names.size() ? summarise(values[i]) : summarise_ratios(values[i]);
   for (const std::string& baseline : baselines) {
-    const std::string bound = fmt::format("speed_up_over_{}_is_lower_bound", baseline);
-    out[bound] = count(rows, bound, true) > 0;
+    for (const char* const prefix : {"", "restricted_"})
+      out[fmt::format("{}relative_time_to_{}", prefix, baseline)] =
+          inverse(out.at(fmt::format("{}speed_up_over_{}", prefix, baseline)));
+    for (const char* const end : {"lower", "upper"}) {
+      const std::string bound = fmt::format("speed_up_over_{}_is_{}_bound", baseline, end);
+      out[bound] = count(rows, bound, true) > 0;
+    }
     const std::string fidelity = fmt::format("speed_up_over_{}_fidelity", baseline);
     Json worst = nullptr;
     for (const Json* const row : rows) worst = worse_verdict(worst, row->value(fidelity, Json(nullptr)));
@@ -170,6 +193,31 @@ Json summarise(const std::vector<double>& values) {
   out["ci95_low"] = interval.low;
   out["ci95_high"] = interval.high;
   return out;
+}
+
+Json summarise_ratios(const std::vector<double>& ratios) {
+  std::vector<double> logarithms(ratios.size());
+  std::ranges::transform(ratios, logarithms.begin(), [](double ratio) { return std::log(ratio); });
+  Json out = summarise(logarithms);
+  for (const char* const name : {"mean", "standard_deviation", "ci95_low", "ci95_high"}) {
+    if (out[name].is_number()) out[name] = std::exp(out[name].get<double>());
+  }
+  return out;
+}
+
+std::string spread_note(const Json& groups) {
+  std::map<std::size_t, int> coverages;
+  for (const Json& group : groups) {
+    const auto seeds = group.at("completed").get<std::size_t>();
+    if (const auto percent = coverage_percent(seeds)) coverages.emplace(seeds, *percent);
+  }
+  std::string out = "[low, high]: 95 % confidence interval of the mean over seeds (bootstrap, percentiles)";
+  for (const auto& [seeds, percent] : coverages) {
+    out += seeds == coverages.begin()->first
+               ? fmt::format("; with {} seeds it covers the true mean in about {} % of cases", seeds, percent)
+               : fmt::format(", with {} in {} %", seeds, percent);
+  }
+  return out + ". Means of ratios are geometric.";
 }
 
 std::string seed_group_of(const Json& row) {

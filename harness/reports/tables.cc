@@ -9,6 +9,7 @@
 
 #include "common/support/parallel.hh"
 #include "common/support/readable.hh"
+#include "harness/reports/seed_summary.hh"
 #include "harness/reports/verdicts.hh"
 
 namespace thinpipe {
@@ -92,14 +93,14 @@ Cell iterations_to_target(const Json& row) {
   return is_timed ? Cell{none} : number(row.at("iterations_to_target"), whole);
 }
 
-// ">" marks a lower bound: the baseline never reached the target. A mark follows if a network was not faithful.
+// A lower bound if the baseline never reached the target. A mark follows if a network was not faithful.
 // `suffix`: of a variant of the speed-up.
 Cell speed_up_over(const char* baseline, const Json& row, const char* suffix = "") {
   const std::string name = fmt::format("speed_up_over_{}", baseline);
   const Json plain = row.value(name, Json(nullptr));
   Cell cell = or_unknown(number(row.value(name + suffix, Json(nullptr)), speed_up), plain);
   if (!cell.value) return cell;
-  if (row.value(name + "_is_lower_bound", false)) cell.text = fmt::format(">{}", cell.text);
+  if (row.value(name + "_is_lower_bound", false)) cell.text = fmt::format("{}{}", at_least, cell.text);
   cell.text += mark_of(row.value(name + "_fidelity", Json(nullptr)));
   return cell;
 }
@@ -166,55 +167,82 @@ struct SeedsColumn {
   const char* heading;
   const char* meaning;
   Style style;
-  const char* restricted = nullptr;  // the quantity in its place if not all runs reached the target
+  bool is_to_target = false;  // whether runs that did not reach the target count with their whole run
   const char* without =
       nullptr;  // the same without set-up: the cell is "unknown" unless as many runs have both
+  const char* speed_up =
+      nullptr;  // that the quantity is, whose bounds and verdict it has; nullptr for others
 };
 constexpr SeedsColumn seeds_columns[] = {
     {"time_to_accuracy_s", "time to target",
-     "mean train time to the target; if some runs did not reach it, a lower bound; if none did, that of "
-     "the whole runs",
-     seconds, "restricted_time_to_accuracy_s"},
+     "mean train time to the target; a lower bound if some runs did not reach it; if none did, that of the "
+     "whole runs",
+     seconds, true},
     {"time_to_accuracy_with_set_up_s", "with set-up", "mean time to the target with set-up, likewise",
-     seconds, "restricted_time_to_accuracy_with_set_up_s", "time_to_accuracy_s"},
-    {"iterations_to_target", "iterations to target", "mean iterations to the target, likewise", whole,
-     "restricted_iterations_to_target"},
-    {"speed_up_over_dense", "vs dense", "mean speed-up of each run over the dense run of its seed", speed_up},
-    {"speed_up_over_fp16", "vs fp16", "mean speed-up of each run over the fp16 run of its seed", speed_up},
+     seconds, true, "time_to_accuracy_s"},
+    {"iterations_to_target", "iterations to target", "mean iterations to the target, likewise", whole, true},
+    {"speed_up_over_dense", "vs dense",
+     "geometric mean of the runs' speed-ups over the dense run of their seed; an upper bound if some runs did not "
+     "reach the target",
+     speed_up, true, nullptr, "speed_up_over_dense"},
+    {"speed_up_over_fp16", "vs fp16", "the same over fp16", speed_up, true, nullptr, "speed_up_over_fp16"},
     {"speed_up_over_dense_with_set_up", "vs dense, with set-up", "the same of times with set-up", speed_up,
-     nullptr, "speed_up_over_dense"},
+     true, "speed_up_over_dense", "speed_up_over_dense"},
     {"speed_up_over_fp16_with_set_up", "vs fp16, with set-up", "the same of times with set-up", speed_up,
-     nullptr, "speed_up_over_fp16"},
+     true, "speed_up_over_fp16", "speed_up_over_fp16"},
     {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},
     {"bottleneck_wire_bytes", "wire", "mean bytes on the busiest bottleneck direction", bytes},
     {"bottleneck_utilisation", "link use", "mean utilisation of that direction", percent},
     {"iteration_time_s", "iteration", "mean of the runs' mean iteration times", milliseconds_with_unit},
-    {"measured_over_predicted", "/predicted", "mean of measured over predicted iteration time", short_ratio},
+    {"measured_over_predicted", "/predicted", "geometric mean of measured over predicted iteration time",
+     short_ratio},
     {"vnmse", "vNMSE", "mean over the runs of the gradient's squared error over its squared norm",
      relative_error}};
 
-// Returns a text such as "12.3 s [11.9, 12.8]". Bytes have no interval, because the method determines them.
+// Returns the sign of a mean; empty if it is no bound.
+std::string_view bound_of(const Json& entry, const SeedsColumn& column) {
+  if (column.speed_up == nullptr)
+    return column.is_to_target && entry.at("reached") != entry.at("runs") ? at_least : "";
+  if (entry.value(fmt::format("{}_is_upper_bound", column.speed_up), false)) return at_most;
+  return entry.value(fmt::format("{}_is_lower_bound", column.speed_up), false) ? at_least : "";
+}
+
+// Returns a text such as "12.3 s [11.9, 12.8]". Bytes have no interval, because the method determines them; a
+// bound has none, because the ends would be no bounds.
 Cell mean_cell(const Json& entry, const SeedsColumn& column) {
-  const bool all_reached = entry.at("reached") == entry.at("completed");
+  const std::string_view bound = bound_of(entry, column);
+  const bool is_speed_up = column.speed_up != nullptr;
+  const bool is_restricted = bound == (is_speed_up ? at_most : at_least);
   const bool none_reached = entry.at("reached") == 0;
-  const bool is_restricted = column.restricted != nullptr && !all_reached;
-  const Json& summary = entry.at(is_restricted ? column.restricted : column.name);
-  const char* const judged = column.without != nullptr ? column.without : column.name;
-  if (column.without != nullptr && entry.at(column.name).at("count") != entry.at(judged).at("count"))
+  if (is_speed_up && none_reached) return {none};
+  const auto summary_of = [&](const char* name) -> const Json& {
+    return entry.at(is_restricted ? fmt::format("restricted_{}", name) : name);
+  };
+  const Json& summary = summary_of(column.name);
+  if (column.without != nullptr && summary.at("count") != summary_of(column.without).at("count"))
     return {unknown_time};
   Cell cell = number(summary.at("mean"), column.style);
-  if (is_restricted && cell.value) cell.text = (none_reached ? "never in " : "≥ ") + cell.text;
-  if (cell.value && entry.value(fmt::format("{}_is_lower_bound", judged), false))
-    cell.text = fmt::format(">{}", cell.text);
+  if (!cell.value) return cell;
+  if (is_restricted && none_reached) return {"never in " + cell.text};  // no value: it is no time to sort by
   const Json& low = summary.at("ci95_low");
-  const bool has_interval = low.is_number() && column.style.digits != as_bytes;
-  if (has_interval && !(is_restricted && none_reached)) {
+  if (bound.empty() && low.is_number() && column.style.digits != as_bytes) {
     const auto mean = summary.at("mean").get<double>();
     const auto end = [&](const Json& value) { return show_digits(value.get<double>(), mean, column.style); };
     cell.text += fmt::format(" [{}, {}]", end(low), end(summary.at("ci95_high")));
   }
-  if (cell.value) cell.text += mark_of(entry.value(fmt::format("{}_fidelity", judged), Json(nullptr)));
+  cell.text = fmt::format("{}{}", bound, cell.text);
+  if (is_speed_up)
+    cell.text += mark_of(entry.value(fmt::format("{}_fidelity", column.speed_up), Json(nullptr)));
   return cell;
+}
+
+// Returns a text such as "3 of 5 (1 failed)".
+Cell reached_cell(const Json& entry) {
+  std::string text =
+      fmt::format("{} of {}", entry.at("reached").get<std::size_t>(), entry.at("runs").get<std::size_t>());
+  if (const auto failed = entry.at("failed").get<std::size_t>(); failed > 0)
+    text += fmt::format(" ({} failed)", failed);
+  return {text, entry.at("reached").get<double>()};
 }
 
 std::string seeds_fidelity(const Json& entry) {
@@ -314,13 +342,20 @@ Table seeds_table(const Json& entries) {
     std::vector<Cell>& cells = table.rows.emplace_back();
     cells.push_back({name_of(entry, with_experiment)});
     cells.push_back({target_text(entry)});
-    cells.push_back(
-        {fmt::format("{} of {}", entry.at("reached").get<std::size_t>(), entry.at("runs").get<std::size_t>()),
-         entry.at("reached").get<double>()});
+    cells.push_back(reached_cell(entry));
     for (const SeedsColumn& column : seeds_columns) cells.push_back(mean_cell(entry, column));
     cells.push_back({seeds_fidelity(entry)});
   }
   return table;
+}
+
+std::string seeds_note(const Table& table, const Json& entries) {
+  const auto is_bound = [](const Cell& cell) {
+    return cell.text.starts_with(at_least) || cell.text.starts_with(at_most);
+  };
+  const bool has_bounds = std::ranges::any_of(
+      table.rows, [&](const std::vector<Cell>& row) { return std::ranges::any_of(row, is_bound); });
+  return has_bounds ? fmt::format("{} {}", spread_note(entries), bounds_note) : spread_note(entries);
 }
 
 }  // namespace thinpipe

@@ -4,11 +4,16 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/reports/report.hh"
 
 namespace thinpipe {
+
+// The signs of bounds, at the beginning of a cell's text.
+inline constexpr std::string_view at_least = "≥ ";
+inline constexpr std::string_view at_most = "≤ ";
 
 struct Cell {
   std::string text;
@@ -31,6 +36,9 @@ Table runs_table(const Json& rows);
 
 // Returns one row per group of runs that differ only in their seed: means with 95 % confidence intervals.
 Table seeds_table(const Json& entries);
+
+// Returns what stands below it: the meaning of intervals and, if it has some, of the signs of bounds.
+std::string seeds_note(const Table& table, const Json& entries);
 
 // Returns the table without the columns in which no row has a value.
 Table without_empty_columns(const Table& table);

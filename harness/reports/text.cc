@@ -22,7 +22,8 @@ std::string text_table(const Table& table) {
 std::string text_report(const Report& report) {
   std::string out = text_table(without_empty_columns(runs_table(report.runs)));
   if (const Json repeated = with_several_runs(report.groups); !repeated.empty()) {
-    out += fmt::format("\n{}{}\n", text_table(without_empty_columns(seeds_table(repeated))), spread_note);
+    const Table table = seeds_table(repeated);
+    out += fmt::format("\n{}{}\n", text_table(without_empty_columns(table)), seeds_note(table, repeated));
   }
   if (const std::string note = marks_note(report.runs); !note.empty()) out += fmt::format("\n{}\n", note);
   for (const std::string& warning : warnings_of(report.runs)) out += fmt::format("\nWarning: {}\n", warning);

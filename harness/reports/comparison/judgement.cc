@@ -135,14 +135,15 @@ std::string no_common_seed(const Values& a, const Values& b) {
   return fmt::format("no seed in common: A has {}, B has {}", seeds(a), seeds(b));
 }
 
-// Returns the summary of B over A of these seeds; null if one is not finite, because A's value is zero.
+// Returns the summary of B over A of these seeds; null if a ratio has no logarithm, because one value is
+// zero.
 Json ratios_of(const Values& a, const Values& b, const std::vector<std::string>& seeds) {
   std::vector<double> ratios;
   for (const std::string& seed : seeds) {
     ratios.push_back(ratio_of(a.at(seed), b.at(seed)));
-    if (!std::isfinite(ratios.back())) return nullptr;
+    if (!std::isfinite(ratios.back()) || ratios.back() <= 0) return nullptr;
   }
-  return summarise(ratios);
+  return summarise_ratios(ratios);
 }
 
 // Judges numbers that do not depend on chance: each seed's ratio must be within the tolerance.
@@ -192,7 +193,7 @@ Judgement judge_interval(Judgement judgement, const Values& a, const Values& b) 
                                  b.size(), seeds.size(), fewest_seeds));
   }
   judgement.ratio = is_paired ? ratios_of(a, b, seeds) : ratio_of_means(a, b);
-  if (judgement.ratio.is_null()) return undecided(std::move(judgement), "a value of A is zero");
+  if (judgement.ratio.is_null()) return undecided(std::move(judgement), "a value is zero");
   judgement.compared = is_paired ? "seeds" : "means";
   const auto low = judgement.ratio.at("ci95_low").get<double>();
   const auto high = judgement.ratio.at("ci95_high").get<double>();

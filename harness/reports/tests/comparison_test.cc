@@ -74,6 +74,15 @@ TEST(Comparison, AnIntervalWithinTheToleranceIsReproduced) {
   EXPECT_NEAR(judgement.ratio.at("ci95_high"), 1.03, 1e-9);
 }
 
+TEST(Comparison, TheOtherWayRoundTheRatioIsTheInverse) {
+  const Records one = seeded_runs({20, 30, 40});
+  const Records other = seeded_runs({10, 60, 40});
+  const Json ratio = judged(one, other, "time_to_target").ratio;
+  const Json inverse = judged(other, one, "time_to_target").ratio;
+  EXPECT_NEAR(ratio.at("mean"), 1, 1e-12);  // of 0.5, 2 and 1
+  EXPECT_NEAR(ratio.at("ci95_low").get<double>() * inverse.at("ci95_high").get<double>(), 1, 1e-12);
+}
+
 TEST(Comparison, AnIntervalOutsideDiffersAndOneAcrossIsOpen) {
   EXPECT_EQ(judged(seeded_runs({20, 30, 40}), seeded_runs({22, 33.6, 44}), "time_to_target").verdict,
             Verdict::differs);
@@ -204,8 +213,8 @@ TEST(Comparison, PayloadNeedsNoInterval) {
 TEST(Comparison, AZeroHasNoRatio) {
   Records zero = seeded_runs({20, 30, 40});
   for (Json& record : zero) record["traffic"]["wire_bytes"] = {{"a->b", 0}, {"b->a", 0}};
-  EXPECT_EQ(judged(zero, seeded_runs({20, 30, 40}), "wire_bytes").reason, "a value of A is zero");
-  EXPECT_EQ(judged(seeded_runs({20, 30, 40}), zero, "wire_bytes").verdict, Verdict::differs);
+  EXPECT_EQ(judged(zero, seeded_runs({20, 30, 40}), "wire_bytes").reason, "a value is zero");
+  EXPECT_EQ(judged(seeded_runs({20, 30, 40}), zero, "wire_bytes").reason, "a value is zero");
   EXPECT_EQ(judged(zero, zero, "wire_bytes").verdict, Verdict::reproduced);
 }
 

@@ -79,7 +79,7 @@ TEST(TextReport, SaysWhyThereIsNoTime) {
 TEST(TextReport, MarksLowerBoundsAndChangedLinks) {
   Json changed = report_record("topk", 0, 20);
   const Json never = report_record("dense", 0, std::nullopt);
-  EXPECT_THAT(text_of({never, changed}), AllOf(HasSubstr(">5.00x"), Not(HasSubstr("changed"))));
+  EXPECT_THAT(text_of({never, changed}), AllOf(HasSubstr("≥ 5.00x"), Not(HasSubstr("changed"))));
   changed["network_events"] = Json::array({network_event(2.5), network_event(nullptr)});
   EXPECT_THAT(text_of({changed}), HasSubstr("faithful, links changed"));
 }
@@ -95,16 +95,36 @@ TEST(TextReport, ShowsMeansOverSeedsBelow) {
   EXPECT_THAT(lines[6], StartsWith("over seeds"));
   EXPECT_THAT(lines[7], AllOf(StartsWith("dense"), HasSubstr("0 of 2"), HasSubstr("never in 100 s  ")));
   EXPECT_THAT(lines[8], AllOf(StartsWith("topk"), HasSubstr("2 of 2"), HasSubstr("22.5 s [20.0, 25.0]"),
-                              HasSubstr(">4.50x [4.00, 5.00]"), HasSubstr("faithful")));
-  EXPECT_EQ(lines[9], spread_note);
+                              HasSubstr("≥ 4.47x  "), HasSubstr("faithful")))
+      << "a bound has no interval";
+  EXPECT_THAT(lines[9], AllOf(StartsWith("[low, high]"), HasSubstr("in about 50 %"), HasSubstr(bounds_note)));
   EXPECT_THAT(text_of({dense}), Not(HasSubstr("over seeds")));
 }
 
-TEST(TextReport, RunsThatMissedTheTargetStayInTheMeanTime) {
+TEST(TextReport, RunsThatMissedTheTargetStayInTheMeans) {
   Json missed = with_seed(report_record("topk", 0, std::nullopt), 2);
   missed["train_time_s"] = 100;
-  const std::string text = text_of({with_seed(report_record("topk", 0, 20), 1), missed});
-  EXPECT_THAT(text, AllOf(HasSubstr("1 of 2"), HasSubstr("≥ 60.0 s [20.0, 100.0]")));
+  const Json dense = report_record("dense", 0, 80);
+  const std::string text =
+      text_of({with_seed(dense, 1), with_seed(dense, 2), with_seed(report_record("topk", 0, 20), 1), missed});
+  const std::string line = lines_of(text).at(8);
+  EXPECT_THAT(line, AllOf(HasSubstr("1 of 2 "), HasSubstr("≥ 60.0 s  ")));
+  EXPECT_THAT(line, HasSubstr("≤ 1.79x ")) << "sqrt(80 / 20 * 80 / 100)";
+  EXPECT_THAT(line, Not(HasSubstr("60.0 s ["))) << "a bound has no interval";
+}
+
+TEST(TextReport, RunsThatFailedMakeTheMeansBounds) {
+  const Json dense = report_record("dense", 0, 80);
+  const std::string text =
+      text_of({with_seed(dense, 1), with_seed(dense, 2), with_seed(report_record("topk", 0, 20), 1),
+               with_seed(failed_report_record(), 2)});
+  EXPECT_THAT(lines_of(text).at(8),
+              AllOf(HasSubstr("1 of 2 (1 failed)"), HasSubstr("≥ 20.0 s"), HasSubstr("≤ 4.00x")));
+}
+
+TEST(TextReport, WithoutBoundsTheirSignsHaveNoMeaning) {
+  const Json dense = report_record("dense", 0, 80);
+  EXPECT_THAT(text_of({with_seed(dense, 1), with_seed(dense, 2)}), Not(HasSubstr("≥")));
 }
 
 TEST(MarkdownReport, HasBothTablesWithAllTheirColumns) {

@@ -60,6 +60,33 @@ TEST(HtmlReport, NamesRunsThatDidNotCompleteWithTheirReasons) {
   EXPECT_THAT(page_of({report_record("dense", 0, 80)}), Not(HasSubstr("Not completed")));
 }
 
+TEST(HtmlReport, AMethodThatNeverGotThereIsNotSortedByItsTime) {
+  std::vector<Json> records;
+  for (const int seed : {1, 2}) {
+    for (const auto& [method, time_s] : {std::pair("dense", std::optional(80.0)), {"topk", std::nullopt}}) {
+      records.push_back(report_record(method, 0, time_s));
+      records.back()["run_id"] = fmt::format("{}{}", method, seed);
+      records.back()["config"]["seed"] = seed;
+      records.back()["labels"]["seed"] = std::to_string(seed);
+    }
+  }
+  EXPECT_THAT(page_of(records), HasSubstr("<td>never in 100 s"));
+}
+
+TEST(HtmlReport, SeriesWithEqualLabelsHaveNamesOfTheirOwn) {
+  Json before = report_record("dense", 0, 80);
+  Json after = report_record("dense", 0, 40);
+  before["run_id"] = "before";
+  after["config"]["workers"] = 4;
+  after["provenance"]["started_at"] = "2026-01-03T03:04:05.500Z";
+  EXPECT_THAT(page_of({before, after}), AllOf(HasSubstr("[\"dense (started 2026-01-02T03:04:05.500Z)\","),
+                                              HasSubstr("[\"dense (started 2026-01-03T03:04:05.500Z)\",")));
+  after["mode"] = "replay";
+  EXPECT_THAT(page_of({before, after}),
+              AllOf(HasSubstr("[\"dense (live)\","), HasSubstr("[\"dense (replay)\",")));
+  EXPECT_THAT(page_of({before}), HasSubstr("[\"dense\","));
+}
+
 // As many as a sweep of a weekend makes, with curves as long as those of the reference results.
 TEST(HtmlReport, APageOfSixThousandRunsIsShortAndHasItsCurvesBesideIt) {
   std::vector<Digest> digests;

@@ -58,12 +58,34 @@ TEST(ReportRows, ARunThatNeverReachesTheTargetStays) {
   EXPECT_EQ(rows[1].at("reached"), false);
   EXPECT_TRUE(rows[1].at("time_to_accuracy_s").is_null());
   EXPECT_TRUE(rows[1].at("speed_up_over_dense").is_null());
+  EXPECT_DOUBLE_EQ(rows[1].at("restricted_speed_up_over_dense"), 0.8) << "over its 100 s";
+  EXPECT_DOUBLE_EQ(rows[1].at("restricted_relative_time_to_dense"), 1.25);
+  EXPECT_DOUBLE_EQ(rows[1].at("restricted_convergence_speed_over_dense"), 5.0 / 9);
+  EXPECT_EQ(rows[1].at("speed_up_over_dense_is_upper_bound"), true);
+  EXPECT_EQ(rows[1].at("speed_up_over_dense_is_lower_bound"), false);
+  EXPECT_EQ(rows[1].at("speed_up_over_dense_fidelity"), "faithful");
+}
+
+TEST(ReportRows, TwoRunsThatNeverReachTheTargetHaveNoRatio) {
+  const Json row =
+      rows_of({report_record("dense", 0, std::nullopt), report_record("topk", 0, std::nullopt)})[1];
+  EXPECT_TRUE(row.at("speed_up_over_dense").is_null());
+  EXPECT_TRUE(row.at("restricted_speed_up_over_dense").is_null());
+  EXPECT_EQ(row.at("speed_up_over_dense_is_upper_bound"), false);
+}
+
+TEST(ReportRows, AFailedRunIsABoundWithoutAValue) {
+  const Json row = rows_of({report_record("dense", 0, 80), failed_report_record()})[1];
+  EXPECT_TRUE(row.at("restricted_speed_up_over_dense").is_null());
+  EXPECT_EQ(row.at("speed_up_over_dense_is_upper_bound"), true);
+  EXPECT_EQ(row.at("warnings"), Json::array());
 }
 
 TEST(ReportRows, ABaselineThatNeverReachesTheTargetGivesALowerBound) {
   const Json rows = rows_of({report_record("dense", 0, std::nullopt), report_record("topk", 0, 20)});
   EXPECT_DOUBLE_EQ(rows[1].at("speed_up_over_dense"), 5);
   EXPECT_EQ(rows[1].at("speed_up_over_dense_is_lower_bound"), true);
+  EXPECT_TRUE(rows[1].at("restricted_speed_up_over_dense").is_null()) << "a bound from the other side";
 }
 
 TEST(ReportRows, ATargetCountsWhenItIsHeldForTheRunsOwnNumberOfEvaluations) {

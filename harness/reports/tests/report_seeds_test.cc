@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "harness/reports/seed_summary.hh"
@@ -19,6 +22,8 @@ Json row(const std::string& method, int seed, const Json& time_s) {
           {"time_to_accuracy_s", time_s},
           {"iterations_to_target", time_s.is_null() ? Json(nullptr) : Json(10 * time_s.get<double>())},
           {"speed_up_over_dense", time_s.is_null() ? Json(nullptr) : Json(30 / time_s.get<double>())},
+          {"restricted_speed_up_over_dense", 30 / (time_s.is_null() ? 60 : time_s.get<double>())},
+          {"speed_up_over_dense_is_upper_bound", time_s.is_null()},
           {"final_accuracy", 0.75 + 0.01 * seed}};
 }
 
@@ -38,6 +43,18 @@ TEST(Summarise, GivesMeanDeviationAndInterval) {
 
 std::string name_of(const std::string& label, const std::string& seed) {
   return label_without_seed({{"label", label}, {"labels", {{"seed", seed}, {"m", "x"}}}});
+}
+
+TEST(SummariseRatios, IsTheInverseOfTheInverseRatios) {
+  const Json ratios = summarise_ratios({0.5, 2, 8});
+  EXPECT_NEAR(ratios.at("mean"), 2, 1e-12);
+  EXPECT_NEAR(ratios.at("standard_deviation"), 4, 1e-12);
+  EXPECT_NEAR(ratios.at("ci95_low"), 0.5, 1e-12);
+  EXPECT_NEAR(ratios.at("ci95_high"), 8, 1e-12);
+  const Json inverse = summarise_ratios({2, 0.5, 0.125});
+  EXPECT_NEAR(inverse.at("mean"), 0.5, 1e-12);
+  EXPECT_NEAR(inverse.at("ci95_low"), 0.125, 1e-12);
+  EXPECT_TRUE(summarise_ratios({}).at("mean").is_null());
 }
 
 TEST(SeedSummary, NamesAGroupByItsLabelWithoutTheSeed) {
@@ -61,7 +78,7 @@ TEST(SeedSummary, GroupsWhatDiffersInTheSeedAlone) {
   EXPECT_EQ(entries[0].at("label"), "dense");
   EXPECT_DOUBLE_EQ(entries[0].at("time_to_accuracy_s").at("mean"), 32);
   EXPECT_EQ(entries[1].at("label"), "topk");
-  EXPECT_DOUBLE_EQ(entries[1].at("speed_up_over_dense").at("mean"), 2.75);
+  EXPECT_NEAR(entries[1].at("speed_up_over_dense").at("mean"), std::sqrt(3 * 2.5), 1e-12);
   EXPECT_DOUBLE_EQ(entries[1].at("final_accuracy").at("mean"), 0.765);
   EXPECT_TRUE(entries[1].at("speed_up_over_fp16").at("mean").is_null());
 }
@@ -86,11 +103,47 @@ TEST(SeedSummary, KeepsRunsThatNeverReachedTheTarget) {
   EXPECT_DOUBLE_EQ(entries[0].at("iterations_to_target").at("mean"), 120);
 }
 
+TEST(SeedSummary, ARelativeTimeIsTheInverseOfTheSpeedUp) {
+  const Json entry = summarise_seeds({row("topk", 1, 10), row("topk", 2, 60)})[0];  // 3 and 0.5
+  const Json& speed_up = entry.at("speed_up_over_dense");
+  const Json& time = entry.at("relative_time_to_dense");
+  EXPECT_NEAR(speed_up.at("mean"), std::sqrt(1.5), 1e-12);
+  EXPECT_NEAR(time.at("mean"), 1 / std::sqrt(1.5), 1e-12);
+  EXPECT_NEAR(time.at("ci95_low"), 1 / 3.0, 1e-12);
+  EXPECT_NEAR(time.at("ci95_high"), 2, 1e-12);
+}
+
+TEST(SeedSummary, ARunThatMissedTheTargetBoundsTheSpeedUp) {
+  const Json entry = summarise_seeds({row("topk", 1, 10), row("topk", 2, nullptr)})[0];
+  EXPECT_NEAR(entry.at("speed_up_over_dense").at("mean"), 3, 1e-12) << "of the lucky run";
+  EXPECT_NEAR(entry.at("restricted_speed_up_over_dense").at("mean"), std::sqrt(3 * 0.5), 1e-12);
+  EXPECT_NEAR(entry.at("restricted_relative_time_to_dense").at("mean"), 1 / std::sqrt(3 * 0.5), 1e-12);
+  EXPECT_EQ(entry.at("speed_up_over_dense_is_upper_bound"), true);
+  EXPECT_EQ(summarise_seeds(Json::array({row("topk", 1, 10)}))[0].at("speed_up_over_dense_is_upper_bound"),
+            false);
+}
+
+TEST(SeedSummary, TheNoteSaysHowOftenIntervalsOfSoFewSeedsHold) {
+  const auto note = [](const std::vector<int>& seeds) {
+    Json rows = Json::array();
+    for (const int count : seeds) {
+      for (int seed = 0; seed < count; ++seed) rows.push_back(row("m" + std::to_string(count), seed, 10));
+    }
+    return spread_note(summarise_seeds(rows));
+  };
+  EXPECT_THAT(note({3}), testing::HasSubstr("with 3 seeds it covers the true mean in about 75 % of cases."));
+  EXPECT_THAT(
+      note({5, 2, 1}),
+      testing::HasSubstr("with 2 seeds it covers the true mean in about 50 % of cases, with 5 in 84 %."));
+  EXPECT_THAT(note({12}), testing::Not(testing::HasSubstr("of cases")));
+}
+
 TEST(SeedSummary, MeansAreOverCompletedRuns) {
   Json interrupted = row("topk", 2, nullptr);
   interrupted["status"] = "interrupted";
   const Json entry = summarise_seeds({row("topk", 1, 10), interrupted})[0];
   EXPECT_EQ(entry.at("completed"), 1);
+  EXPECT_EQ(entry.at("failed"), 0) << "it was interrupted";
   EXPECT_EQ(entry.at("final_accuracy").at("count"), 1);
   EXPECT_DOUBLE_EQ(entry.at("final_accuracy").at("mean"), 0.76);
 }
@@ -102,7 +155,7 @@ TEST(SeedSummary, HasTheFurtherBaselines) {
   second["speed_up_over_DDP"] = 5;
   second["speed_up_over_DDP_is_lower_bound"] = true;
   const Json entry = summarise_seeds({first, second}, {"dense", "DDP"})[0];
-  EXPECT_DOUBLE_EQ(entry.at("speed_up_over_DDP").at("mean"), 4);
+  EXPECT_NEAR(entry.at("speed_up_over_DDP").at("mean"), std::sqrt(15), 1e-12);
   EXPECT_EQ(entry.at("speed_up_over_DDP_is_lower_bound"), true);
   EXPECT_FALSE(entry.contains("speed_up_over_fp16"));
 }
@@ -128,7 +181,7 @@ TEST(SeedSummary, SummarisesTrafficAndIterationTimesToo) {
   EXPECT_DOUBLE_EQ(entry.at("bottleneck_utilisation").at("mean"), 0.375);
   EXPECT_DOUBLE_EQ(entry.at("vnmse").at("mean"), 0.2);
   EXPECT_DOUBLE_EQ(entry.at("iteration_time_s").at("mean"), 0.25) << "of the run that has one";
-  EXPECT_DOUBLE_EQ(entry.at("measured_over_predicted").at("mean"), 1.5);
+  EXPECT_NEAR(entry.at("measured_over_predicted").at("mean"), 1.5, 1e-12);
 }
 
 TEST(SeedSummary, CountsDegradedRuns) {
