@@ -5,6 +5,8 @@
 #include <array>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 
 #include <fmt/format.h>
 
@@ -53,11 +55,53 @@ Json end_s(const std::vector<record::CurvePoint>& curve) {
   return end ? shortened(*end) : Json(nullptr);
 }
 
+// Names runs and series. Several series have the same labels if an experiment was edited or ran in several
+// modes; the page tells series apart by their names, so a mode or the start of the first run is added to
+// them.
+class Names {
+ public:
+  explicit Names(const Report& report) : with_experiment_(several_experiments(report.runs)) {
+    for (std::size_t i = 0; i < report.runs.size(); ++i) {
+      const Json& row = report.runs[i];
+      alike_[plain_series(row)].try_emplace(
+          group_of(row),
+          Series{.mode = row.at("mode").get<std::string>(), .started_at = report.digests[i].started_at});
+    }
+  }
+
+  std::string of_run(const Json& row) const { return name_of(row, with_experiment_) + addition(row); }
+  std::string of_series(const Json& row) const { return plain_series(row) + addition(row); }
+
+ private:
+  struct Series {
+    std::string mode;
+    std::string started_at;
+  };
+
+  static std::string group_of(const Json& row) { return row.at("group").get<std::string>(); }
+
+  std::string plain_series(const Json& row) const {
+    const std::string label = label_without_seed(row);
+    return with_experiment_ ? fmt::format("{}: {}", row.at("experiment").get<std::string>(), label) : label;
+  }
+
+  std::string addition(const Json& row) const {
+    const auto& alike = alike_.at(plain_series(row));
+    if (alike.size() == 1) return "";
+    std::set<std::string> modes;
+    for (const auto& [group, series] : alike) modes.insert(series.mode);
+    const Series& own = alike.at(group_of(row));
+    return fmt::format(" ({})", modes.size() == alike.size() ? own.mode : "started " + own.started_at);
+  }
+
+  bool with_experiment_;
+  std::map<std::string, std::map<std::string, Series>> alike_;  // by their common name and their group
+};
+
 // Returns a run's data except its curve, in the order in which unpack() in series.js reads it.
-Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& shared) {
-  const std::string name = name_of(row, with_experiment);
-  std::string series = label_without_seed(row);
-  if (with_experiment) series = fmt::format("{}: {}", row.at("experiment").get<std::string>(), series);
+Json drawn(const Json& row, const Digest& digest, const Names& names, Shared& shared) {
+  const std::string name = names.of_run(row);
+  const std::string series = names.of_series(row);
   Json labels = Json::array();
   for (const auto& [axis, value] : row.at("labels").items())
     labels.push_back({shared.index_of(axis), shared.index_of(value)});
@@ -79,8 +123,8 @@ Json drawn(const Json& row, const Digest& digest, bool with_experiment, Shared& 
           shared.index_of(row.at("fidelity")),
           shared.index_of(target_of_row(row)),
           row.at("reached"),
-          shortened(row.at("time_to_accuracy_s")),
-          row.at("iterations_to_target"),
+          shortened(row.at("restricted_time_to_accuracy_s")),
+          row.at("restricted_iterations_to_target"),
           row.at("iterations"),
           shortened(row.at("sent_bytes_per_worker")),
           row.at("bottleneck_wire_bytes"),
@@ -133,9 +177,9 @@ Json measured(const std::vector<Digest>& digests) {
 Json page_data(const Report& report) {
   Shared shared;
   Json runs = Json::array();
-  const bool with_experiment = several_experiments(report.runs);
+  const Names names(report);
   for (std::size_t i = 0; i < report.runs.size(); ++i)
-    runs.push_back(drawn(report.runs[i], report.digests[i], with_experiment, shared));
+    runs.push_back(drawn(report.runs[i], report.digests[i], names, shared));
   return {{"runs", std::move(runs)}, {"shared", shared.values()}, {"measured", measured(report.digests)}};
 }
 

@@ -231,14 +231,20 @@ class CurveChart {
 function drawBars(svg, rows, format) {
   const width = Math.max(320, svg.parentElement.clientWidth || 960);
   const [pitch, thick, top] = [26, 16, 4];
-  const left = Math.min(0.4 * width, 20 + 6.8 * Math.max(...rows.map((row) => row.name.length)));
+  const [characterWidth, margin] = [6.8, 20];
+  const longestName = Math.max(...rows.map((row) => row.name.length));
+  const left = Math.min(0.4 * width, margin + characterWidth * longestName);
+  const most = Math.max(2, Math.round((left - margin) / characterWidth));
   const scale = new Scale(0, Math.max(...rows.flatMap((row) => [row.total, row.mark?.value ?? 0])), left, width - 80);
   svg.setAttribute("viewBox", `0 0 ${width} ${top + pitch * rows.length}`);
   svg.replaceChildren();
   rows.forEach((row, i) => {
     const y = top + pitch * i;
     const group = svgElement("g", {class: "bar"});
-    group.append(svgElement("text", {x: left - 8, y: y + 13, "text-anchor": "end"}, row.name));
+    const shown = row.name.length > most ? `${row.name.slice(0, most - 1)}…` : row.name;
+    const name = svgElement("text", {x: left - 8, y: y + 13, "text-anchor": "end"}, shown);
+    name.append(svgElement("title", {}, row.name));
+    group.append(name);
     let sum = 0;
     for (const {value, kind} of row.parts) {
       const from = scale.place(sum);

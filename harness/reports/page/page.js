@@ -65,7 +65,7 @@ const chart = new CurveChart(byId("chart"), showReading);
 
 function curveOf(series, run, x, y) {
   const incomplete = run.status === "completed" ? "" : "; --dash: 1 4";
-  const marked = run.reached && run.target.metric === view.y ? run.iterations_to_target : null;
+  const marked = run.reached && run.target.metric === view.y ? run.restricted_iterations : null;
   const points = (run.curve ?? []).map((point) => (
     {iteration: point.iteration, x: x.of(run, point), y: y.of(point), reached: point.iteration === marked}));
   // A logarithmic axis has no place for the evaluation before the first iteration, which is at 0.

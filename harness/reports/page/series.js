@@ -18,8 +18,9 @@ function unpack([name, series, experiment, group, method, labels, status, fideli
     status: shared(status),
     fidelity: shared(fidelity),
     target: shared(target),
-    time_to_accuracy_s: timeToTarget,
-    iterations_to_target: iterationsToTarget,
+    // Those of the whole run if it did not reach the target; null if it did not complete.
+    restricted_time_s: timeToTarget,
+    restricted_iterations: iterationsToTarget,
     sent_bytes_per_worker: sentBytes,
     bottleneck_wire_bytes: wireBytes,
     iteration_time_s: part(times),
@@ -158,21 +159,25 @@ function meanPoints(curves) {
 
 const seconds = (value) => (inHours ? `${short(Number((value / 3600).toFixed(2)))} h` : `${value.toFixed(1)} s`);
 
-// Returns the legend's text for a series: when it reached the target, or why it did not.
+// Returns the legend's text for a series: when it reached the target, or why it did not. As in the table over seeds,
+// the mean time is a lower bound if some runs did not reach it.
 function outcome({runs: own}) {
-  const reached = own.filter((run) => run.reached);
-  const times = reached.map((run) => run.time_to_accuracy_s ?? run.iterations_to_target);
-  const show = reached.some((run) => run.time_to_accuracy_s === null) ? (n) => `${short(n)} iterations` : seconds;
-  const mean = times.length ? show(meanOf(times)) : "";
+  const reached = own.filter((run) => run.reached).length;
+  const counted = own.filter((run) => run.restricted_iterations !== null);
+  const isTimed = counted.every((run) => run.restricted_time_s !== null);
+  const show = isTimed ? seconds : (n) => `${short(n)} iterations`;
+  const mean = reached ? show(meanOf(counted.map((run) => run.restricted_time_s ?? run.restricted_iterations))) : "";
   if (own.length === 1) {
     const [run] = own;
     if (run.status !== "completed") return run.status;
     return run.target === null ? "" : mean || "not reached";
   }
   const states = [`${own.length} seeds`];
-  if (mean) states.push(`mean ${mean}`);
+  if (mean) states.push(`mean ${reached < own.length ? "≥ " : ""}${mean}`);
   const aimed = own.some((run) => run.target !== null);
-  if (aimed && times.length < own.length) states.push(`${times.length} of ${own.length} reached`);
+  if (aimed && reached < own.length) states.push(`${reached} of ${own.length} reached`);
+  const failed = own.filter((run) => run.status === "failed").length;
+  if (failed) states.push(`${failed} failed`);
   return states.join(", ");
 }
 

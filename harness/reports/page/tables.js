@@ -4,8 +4,9 @@
 
 const longest = 200;  // rows shown of a long table, as in page.css
 
-// Returns the cell's value if the column has several units; otherwise the number that its text begins with, after ">".
-const numberOf = (cell) => Number(cell.dataset.value ?? parseFloat(cell.textContent.replace(/^>/, "")));
+// Returns the cell's value if the column has several units; otherwise the number that its text begins with, after the
+// sign of a bound.
+const numberOf = (cell) => Number(cell.dataset.value ?? parseFloat(cell.textContent.replace(/^[≥≤] /, "")));
 
 function compareTexts(a, b) {
   return a.textContent.localeCompare(b.textContent, "en", {numeric: true});

@@ -285,6 +285,41 @@ class ReportPageTest(unittest.TestCase):
         self.assertEqual(self.curves(dom), [f"{method}, 1 Gbit/s, mean of 3 seeds" for method in ("dense", "fp16")])
         self.assertEqual(len(self.legend(dom)), 2)
 
+    def test_the_legends_mean_is_that_of_the_table(self) -> None:
+        records = []
+        for seed in (1, 2, 3):
+            record = reference_record("dense")
+            record["config"]["seed"] = seed
+            record["labels"]["seed"] = f"seed {seed}"
+            record["label"] = f"dense, seed {seed}"
+            records.append(record)
+        for point in records[1]["curve"]:
+            point["test_accuracy"] = 0.1
+        records[2].update(status="failed", curve=[], iteration_time_s=None, fidelity=None)
+        records[2]["error"] = {"kind": "hang", "rank": 1, "message": "worker 1 hangs"}
+        dom = self.open(self.page(self.records(*records)))
+        words = self.legend(dom)[0].one("small").text
+        mean_s = (held_s(records[0]) + records[1]["train_time_s"]) / 2
+        self.assertEqual(words, f"3 seeds, mean ≥ {mean_s:.1f} s, 1 of 3 reached, 1 failed")
+        self.assertIn(f"≥ {mean_s:.3g} s", dom.one("table", id="over-seeds").text)
+
+    def test_series_with_equal_labels_are_hidden_one_by_one(self) -> None:
+        before, after = reference_record("dense"), reference_record("dense")
+        after["config"]["workers"] = 4
+        dom = self.open(self.page(self.records(before, after), then="""
+            byId("legend").querySelectorAll("button")[1].click();
+        """))
+        self.assertEqual(len({button.one("span").text for button in self.legend(dom)}), 2)
+        self.assertEqual([button.attributes["aria-pressed"] for button in self.legend(dom)], ["true", "false"])
+
+    def test_long_names_of_bars_are_cut_at_their_ends(self) -> None:
+        record = reference_record("dense")
+        record["label"] = record["labels"]["method"] = f"dense {'x' * 200}"
+        bar = self.open(self.page(self.records(record))).one("g", class_="bar")
+        name = bar.all("text")[0]
+        self.assertTrue(str(name.children[0]).startswith("dense x") and str(name.children[0]).endswith("…"))
+        self.assertEqual(name.one("title").text, record["label"])
+
     def test_runs_of_several_seeds_are_faint_behind_their_mean(self) -> None:
         records = []
         for seed, level in ((1, 0.1), (2, 0.2), (3, 0.6), (4, 0.9)):
