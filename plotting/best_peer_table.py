@@ -9,7 +9,7 @@ from typing import Sequence
 
 import pandas as pd
 
-from links_table import MODES, digits, exchange_ms, iteration_ms, mean_over, measured
+from links_table import MODES, digits, exchange_ms, iteration_ms, mean_over
 from noise import noise_of
 from replay_table import axes_of
 from shared.comparison import quantity_key, with_modes
@@ -62,7 +62,7 @@ def table(results: Results, named: Sequence[str], no_peers: Sequence[str]) -> st
     ordered = sorted(by_setting, key=lambda setting: [quantity_key(value) for _, value in setting])
     rows = [row(dict(each), by_setting[each], methods, named, no_peers) for each in ordered]
     about = ABOUT.format(left_out=", ".join((*named, *no_peers)))
-    about += "".join(f"{note}\n" for note in noise_notes(measured(runs)))
+    about += "".join(f"{note}\n" for note in noise_notes(runs))
     return "\n".join([grid(rows), about, in_markdown(whole_origin(runs)) + "\n"])
 
 
@@ -72,7 +72,7 @@ def row(
     """Returns one line: the setting, every method's exchange, the best peer, and the factors over it."""
     own = dict(list(runs.groupby("method", sort=False)))
     exchange = {method: mean_over(each, exchange_ms) for method, each in own.items()}
-    noise = noise_of(measured(runs))
+    noise = noise_of(runs)
     relative = noise.iteration_time if noise else 0.0
     text, ratio = time_text(relative), time_text(math.sqrt(2.0) * relative)
     cells = setting or {"network": "all"}

@@ -15,7 +15,15 @@ from heat_map import at, axis_values, check_axes, panel_a_value
 from shared.comparison import Comparison, compare
 from shared.destination import write_to_destination
 from shared.load import Results, load
-from shared.markdown_table import UNKNOWN, grid, in_markdown, noise_notes, records_parser, table_origin
+from shared.markdown_table import (
+    UNKNOWN,
+    grid,
+    in_markdown,
+    noise_notes,
+    notes_on_signs,
+    records_parser,
+    table_origin,
+)
 from shared.report import InputError, Question
 from speedup import Speedup, speedup_over
 
@@ -33,6 +41,15 @@ class Found:
 
     speedups: Sequence[tuple[Speedup, str]]
     without: Sequence[str]
+
+    def ranked(self) -> tuple[Sequence[tuple[Speedup, str]], str]:
+        """Returns the speed-ups at the places where all runs reached the target, and how many are left out, in words: a mean
+        over the lucky runs must not be the largest. Returns all if none is left."""
+        sure = [each for each in self.speedups if each[0].sign != "≤"]
+        left_out = len(self.speedups) - len(sure)
+        if not sure or not left_out:
+            return self.speedups, ""
+        return sure, f"; without {left_out} of {len(self.speedups)} places where some seeds did not reach the target"
 
     def words(self, of_speedups: str) -> str:
         """Returns the words of the speed-ups, and where there is none."""
@@ -75,8 +92,9 @@ def table(results: Results) -> str:
     ]
     if any(NONE_AT in each[name] for each in rows for name in methods):
         notes.append("None: the method did not reach the target there, or has no baseline.")
-    notes += noise_notes(results.runs)
-    return "\n".join([grid(rows), "\n".join(notes) + "\n", in_markdown(table_origin(comparison)) + "\n"])
+    shown = grid(rows)
+    notes += [*notes_on_signs(comparison, shown), *noise_notes(results.runs)]
+    return "\n".join([shown, "\n".join(notes) + "\n", in_markdown(table_origin(comparison)) + "\n"])
 
 
 def percent(ratio: str) -> str:
@@ -111,15 +129,17 @@ def most_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:
     found = ratios_over("dense", comparison, runs, axis_values(comparison.runs, RATIOS))
     if not found.speedups:
         return found.words(UNKNOWN)
-    largest, where = found.speedups[-1]
-    return found.words(f"{largest.counted_text()} ({where})")
+    ranked, left_out = found.ranked()
+    largest, where = ranked[-1]
+    return found.words(f"{largest.counted_text()} ({where}){left_out}")
 
 
 def range_over_fp16(comparison: Comparison, runs: pd.DataFrame) -> str:
     found = ratios_over("fp16", comparison, runs, [USUAL_RATIO])
     if not found.speedups:
         return found.words(UNKNOWN)
-    return found.words(" to ".join(found.speedups[end][0].counted_text() for end in (0, -1)))
+    ranked, left_out = found.ranked()
+    return found.words(" to ".join(ranked[end][0].counted_text() for end in (0, -1)) + left_out)
 
 
 def fig5_over_dense(comparison: Comparison, runs: pd.DataFrame) -> str:

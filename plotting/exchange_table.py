@@ -64,11 +64,12 @@ def table(results: Results, rows: str, columns: str) -> str:
     parts = []
     for panel in sorted(runs.panel.unique(), key=quantity_key):
         own = runs[runs.panel == panel]
-        parts.append(f"**{in_markdown(panel)}**\n")
+        if panel:
+            parts.append(f"**{in_markdown(panel)}**\n")
         parts.append(grid([line(rows, each, order) for _, each in own.groupby("row", sort=False)]))
     shown = "\n".join(parts)
     notes = ABOUT + "".join(note for mark, note in ABOUT_MARKS.items() if mark in shown)
-    notes += "".join(f"{note}\n" for note in noise_notes(runs[runs["mode"] != "simulate"]))
+    notes += "".join(f"{note}\n" for note in noise_notes(runs))
     return "\n".join([shown, notes, in_markdown(whole_origin(runs)) + "\n"])
 
 
@@ -81,7 +82,7 @@ def line(heading: str, runs: pd.DataFrame, order: Sequence[str]) -> dict[str, st
 
 
 def cell(runs: pd.DataFrame) -> str:
-    noise = noise_of(runs[runs["mode"] != "simulate"])
+    noise = noise_of(runs)
     text = digits(time_text(noise.iteration_time if noise else 0.0), mean_over(runs, exchange_ms))
     read = (resent_segments(run.get("connections")) for _, run in runs.iterrows())
     resent = [segments for segments in read if segments is not None]

@@ -26,6 +26,7 @@ from shared.figure import (
     write_figure,
 )
 from shared.report import InputError
+from shared.small_print import OF_DOTS
 
 MODELS, CAPS = "model", "bottleneck.rate"
 GROUP_WIDTH = 0.86  # of the distance between caps
@@ -93,7 +94,7 @@ def draw(comparison: Comparison, models: str = MODELS) -> Figure:
     for panel_axes in first_in_rows(axes):
         panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
     add_legend(figure, axes[0], shown, comparison)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_DOTS)
     return figure
 
 
@@ -153,7 +154,7 @@ def entry_of(runs: pd.DataFrame, comparison: Comparison) -> Entry:
         if runs.reached.any() and runs.baseline_dense.isna().all():
             raise InputError(f"{group.entry['label']}: no dense run to compare with")
         return Entry(None, state_of(runs) + marks_of(runs))
-    bound = "≤ " if group.is_bound("dense") else ""
+    bound = group.ratio("relative_time_to", "dense").before
     state = f", {state_of(runs)}" if state_of(runs) else ""
     return Entry(dots, f"{bound}{dots.spread.mean:.2f}{group.mark('dense')}{state}")
 

@@ -11,10 +11,19 @@ from matplotlib.figure import Figure
 
 from shared.comparison import Comparison, Panel
 from shared.dots import dots_of, draw_dots, scale, verdict_marks
-from shared.figure import add_origin, legend_label, marks_of, new_figure, run_figure, time_unit
+from shared.figure import (
+    add_origin,
+    legend_label,
+    make_room_for_legends,
+    marks_of,
+    new_figure,
+    run_figure,
+    time_unit,
+)
 from shared.number_text import three_digits
 from shared.rate_trace import add_traces
 from shared.report import InputError
+from shared.small_print import OF_CURVES, OF_DOTS
 from time_to_accuracy import draw_panel, levels_to_draw, scale_time, wants_logarithm
 
 PANEL_HEIGHT_IN = 2.6
@@ -37,11 +46,12 @@ def draw(comparison: Comparison) -> Figure:
     panel = comparison.panels[0]
     figure, (curves, speeds) = new_figure(2, PANEL_HEIGHT_IN, share_y=False, look=comparison.look)
     draw_panel(curves, panel, comparison, levels_to_draw(comparison, curves), legend_columns=2)
+    make_room_for_legends(figure, [curves])
     scale_time(curves, wants_logarithm(comparison.runs))
     add_traces([curves], comparison, time_unit(comparison.runs).seconds)
     curves.set_ylabel(comparison.target.axis_label)
     draw_speeds(speeds, panel, comparison)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, f"{OF_CURVES}; {OF_DOTS}")
     return figure
 
 

@@ -3,6 +3,7 @@
 """Figure 6 of the PacTrain paper: final accuracy over the share of pruned weights, a panel per model."""
 from __future__ import annotations
 
+import math
 import sys
 from functools import partial
 from typing import Sequence
@@ -18,6 +19,7 @@ from shared.dots import RUN_SIZE, annotate
 from shared.figure import add_origin, first_in_rows, name_of, new_figure, parser_of, write_figure
 from shared.method_style import MethodStyle
 from shared.report import VERDICT_MARKS, InputError, Spread
+from shared.small_print import OF_DOTS
 
 MODELS, RATIOS = "model", "pruning.ratio"
 # Methods stand this far from each other at a ratio, so that their intervals do not hide each other.
@@ -55,7 +57,7 @@ def draw(comparison: Comparison, models: str = MODELS, ratios: str = RATIOS) -> 
         draw_panel(panel_axes, panel, comparison, ratios)
     for first_in_row in first_in_rows(axes):
         first_in_row.set_ylabel(f"{comparison.target.axis_label} at the end")
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, f"curves are means; {OF_DOTS}")
     return figure
 
 
@@ -71,18 +73,19 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, ratios: str) ->
         unpruned = runs[runs.ratio.isna()]
         if len(pruned):
             spreads = {ratio: final_level(each, comparison) for ratio, each in pruned.groupby("ratio")}
-            means = [spread.mean for spread in spreads.values()]
+            means = [math.nan if spread.mean is None else spread.mean for spread in spreads.values()]
             shift = BESIDE * (with_ratio.index(method) - (len(with_ratio) - 1) / 2)
             places = [ratio + shift for ratio in spreads]
             axes.plot(places, means, label=name_of(method, runs, comparison), **styles[method].line())
             draw_spread(axes, pruned, spreads, shift, styles[method])
         elif len(unpruned):
+            mean = final_level(unpruned, comparison).mean
             axes.axhline(
-                final_level(unpruned, comparison).mean,
+                math.nan if mean is None else mean,
                 color=styles[method].colour,
                 linestyle=(0, (4, 2)),
                 linewidth=0.8,
-                label=f"{name_of(method, runs, comparison)}, not pruned",
+                label=f"{name_of(method, runs, comparison)}, not pruned{': not finite' if mean is None else ''}",
             )
     axes.set_title(panel.title)
     axes.set_xlabel("Prune ratio")

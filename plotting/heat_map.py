@@ -34,6 +34,7 @@ from shared.figure import (
     write_figure,
 )
 from shared.report import InputError
+from shared.small_print import OF_MEANS
 from speedup import BASELINES, baseline_runs, speedup_over
 
 ROWS, COLUMNS = "pruning.ratio", "bottleneck.rate"
@@ -46,10 +47,12 @@ NO_TIME = {"facecolor": "0.93", "edgecolor": "0.78", "hatch": "////", "linewidth
 
 @dataclass(frozen=True)
 class Cell:
-    """ratio: the baseline's time over the method's, mean over seeds; NaN if there is none, and `words` say why."""
+    """ratio: the baseline's time over the method's, mean over seeds; NaN if there is none, and `words` say why. at_most: it is
+    an upper bound, because some runs did not reach the target."""
 
     ratio: float
     words: str
+    at_most: bool = False
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -122,7 +125,7 @@ def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns:
             axes[place], row_values, baselines, rows if axes[place] in first_in_rows(axes) else "", columns, over, comparison
         )
     add_scale(figure, axes, mesh, limit, f"Speed-up over {over}\nin time to {comparison.target.phrase}")
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_MEANS)
     return figure
 
 
@@ -162,15 +165,18 @@ def cell_of(runs: pd.DataFrame, comparison: Comparison, over: str) -> Cell:
     speedup = speedup_over(over, runs, comparison)
     if speedup is not None:
         words = speedup.text(), state_of(runs).replace(" in ", "\nin ")
-        return Cell(speedup.mean, "\n".join(filter(None, words)))
+        return Cell(speedup.mean, "\n".join(filter(None, words)), speedup.sign == "≤")
     if runs.reached.any():
         return Cell(math.nan, f"in {mean_time(runs, time_unit(comparison.runs), comparison)}{marks_of(runs)}")
     return Cell(math.nan, state_of(runs) + marks_of(runs))
 
 
 def largest_logarithm(grids: dict[str, list[list[Cell]]]) -> float:
-    """Returns the end of the scale in both directions from 1, as a binary logarithm: at least a factor of two."""
-    ratios = [cell.ratio for grid in grids.values() for row in grid for cell in row if cell.ratio > 0]
+    """Returns the end of the scale in both directions from 1, as a binary logarithm: at least a factor of two. An upper bound
+    does not extend it, so that the darkest cell is one whose runs all reached the target."""
+    ratios = [
+        cell.ratio for grid in grids.values() for row in grid for cell in row if cell.ratio > 0 and not cell.at_most
+    ]
     return max([1.0, *(abs(math.log2(ratio)) for ratio in ratios)])
 
 

@@ -17,13 +17,15 @@ from shared.figure import (
     add_origin,
     first_in_rows,
     legend_below,
+    make_room_for_legends,
     name_of,
     new_figure,
     parser_of,
     state_of,
     write_figure,
 )
-from time_to_accuracy import levels_to_draw
+from shared.small_print import OF_CURVES
+from time_to_accuracy import draw_target, levels_to_draw
 
 MEGABYTE = 1e6
 
@@ -43,19 +45,20 @@ def draw(comparison: Comparison) -> Figure:
     curves = levels_to_draw(comparison, axes[0])
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, curves)
+    make_room_for_legends(figure, axes)
     axes[0].set_xscale("log")
     axes[0].xaxis.set_major_locator(LogLocator())
     axes[0].xaxis.set_minor_formatter(NullFormatter())
     axes[0].xaxis.set_major_formatter(FormatStrFormatter("%g"))
     for first_in_row in first_in_rows(axes):
         first_in_row.set_ylabel(comparison.target.axis_label)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_CURVES)
     return figure
 
 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.DataFrame) -> None:
     target = comparison.target
-    axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
+    draw_target(axes, target)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
         name = ": ".join(filter(None, [name_of(method, runs, comparison), state_of(runs)]))
         draw_curves(axes, runs, with_bytes(curves, runs), "sent_mb", comparison.styles[method], name, place)

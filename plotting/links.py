@@ -81,7 +81,7 @@ def draw(comparison: Comparison, options: argparse.Namespace) -> Figure:
         axes[2 + column].set_title(name, loc="left", fontsize="small", pad=2)
     axes[0].set_xlim(options.from_s, to_s)
     axes[-1].set_xlabel("Time since training began (s)")
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, "drawn of one run")
     return figure
 
 

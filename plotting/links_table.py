@@ -75,26 +75,27 @@ def table(results: Results, rows: str = METHOD) -> str:
         own = runs[runs.panel == panel]
         if rows != METHOD:
             own = own.sort_values("row", key=lambda values: values.map(quantity_key), kind="stable")
-        parts.append(grid([row(rows, run, own.iloc[0], quantities) for _, run in own.iterrows()]))
+        by_row = [each for _, each in own.groupby("row", sort=False)]
+        parts.append(grid([row(rows, each, by_row[0], quantities) for each in by_row]))
     about = (ABOUT_LINK if LINK in quantities else "") + ABOUT_BRACKETS
-    about += "".join(f"{note}\n" for note in noise_notes(measured(runs)))
+    if runs.duplicated(["row", "panel"]).any():
+        about += "Means over seeds.\n"
+    about += "".join(f"{note}\n" for note in noise_notes(runs))
     return "\n".join([*parts, about, in_markdown(whole_origin(runs)) + "\n"])
 
 
-def measured(runs: pd.DataFrame) -> pd.DataFrame:
-    return runs[runs["mode"] != "simulate"]
-
-
-def row(heading_of_rows: str, run: pd.Series, first: pd.Series, quantities: dict[str, Quantity]) -> dict[str, str]:
-    cells = {heading_of_rows: run.row}
-    noise = noise_of(measured(run.to_frame().T))
+def row(heading_of_rows: str, runs: pd.DataFrame, first: pd.DataFrame, quantities: dict[str, Quantity]) -> dict[str, str]:
+    """Returns one line: the means over runs that differ only in their seed, and their relations to the first line's."""
+    cells = {heading_of_rows: runs.row.iloc[0]}
+    noise = noise_of(runs)
     for heading, quantity in quantities.items():
-        value, of_first = quantity(run), quantity(first)
+        value, of_first = (mean_over(each, quantity) for each in (runs, first))
         relative = noise.iteration_time if noise and quantity is not busiest_kb else 0.0
         text, ratio = time_text(relative), time_text(math.sqrt(2.0) * relative)
         relation = f" ({digits(ratio, value / of_first)})" if value is not None and of_first else ""
         cells[heading] = digits(text, value) + relation
-    cells["network"] = "simulated" if run["mode"] == "simulate" else str(run["fidelity.verdict"])
+    verdicts = runs["fidelity.verdict"].mask(runs["mode"] == "simulate", "simulated")
+    cells["network"] = ", ".join(dict.fromkeys(map(str, verdicts)))
     return cells
 
 

@@ -42,7 +42,7 @@ def draw(comparison: Comparison) -> Figure:
     for each in axes:
         draw_islands(each, run["cluster.islands"])
     axes[0].set_ylabel("From")
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, "drawn of the first run")
     return figure
 
 

@@ -146,10 +146,15 @@ def known() -> dict[tuple[str, int], Noise]:
 
 def noise_of(runs: pd.DataFrame) -> Noise | None:
     """Returns the noise of the machine that measured the runs' times; of several machines, the noisiest. None if that of
-    any is not known."""
-    timed = runs[runs["target_time_s"].notna() | runs["iteration_time_s.mean"].notna()] if len(runs) else runs
+    any is not known, or if no time was measured: those of simulations are calculated."""
+    timed = runs[has_measured_time(runs)] if len(runs) else runs
     each = [known().get(key) for key in set(zip(timed["provenance.cpu"], timed["provenance.cores"]))]
     return None if not each or None in each else max(each, key=Noise.largest)
+
+
+def has_measured_time(runs: pd.DataFrame) -> pd.Series:
+    has_time = runs["target_time_s"].notna() | runs["iteration_time_s.mean"].notna()
+    return has_time & (runs["mode"] != "simulate")
 
 
 def decimals(size: float, noise: float) -> int:

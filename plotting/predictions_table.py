@@ -102,7 +102,7 @@ def row(prediction: Prediction, repetitions: Sequence[pd.DataFrame]) -> dict[str
         for key, time_s in times_by_key(made, prediction.time_s).items():
             if key in live:
                 by_key.setdefault(key, []).append(time_s / live[key])
-    ratios = [statistics.mean(each) for each in by_key.values()]
+    ratios = [statistics.geometric_mean(each) for each in by_key.values()]
     cells = {"prediction": prediction.name, "leaves out": prediction.leaves_out, "rows": str(len(ratios))}
     for percent in (5, 10):
         within = sum(abs(ratio - 1) <= percent / 100 for ratio in ratios)

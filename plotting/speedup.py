@@ -29,6 +29,7 @@ from shared.figure import (
 )
 from shared.method_style import MethodStyle
 from shared.report import InputError
+from shared.small_print import OF_DOTS, missing_of_ratio
 
 BASELINES = ("dense", "fp16")
 # Both rows of a method have its colour and marker; the lower one, over fp16, is pale.
@@ -43,19 +44,17 @@ ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 @dataclass(frozen=True)
 class Speedup:
-    """A method's speed-up over a baseline, mean and spread over seeds. `at_least`: it is a lower bound, because a baseline
-    run did not reach the target. `mark`: of a network that was not faithful. `missing`: the number of runs that have a
-    speed-up, such as "2 of 3", if not all do."""
+    """A method's speed-up over a baseline, the mean over seeds. `sign`: "≥" of a lower bound, because a baseline run did not
+    reach the target; "≤" of an upper one, because a run did not; "" otherwise. `mark`: of a network that was not faithful.
+    `missing`: the number of runs that reached the target or have a speed-up, such as "2 of 3", if not all do."""
 
     mean: float
-    low: float
-    high: float
-    at_least: bool
+    sign: str
     mark: str
     missing: str
 
     def text(self) -> str:
-        return f"{'≥ ' if self.at_least else ''}{self.mean:.{2 if self.mean < 10 else 1}f}×{self.mark}"
+        return f"{self.sign}{' ' if self.sign else ''}{self.mean:.{2 if self.mean < 10 else 1}f}×{self.mark}"
 
     def counted_text(self) -> str:
         return self.text() + (f" ({self.missing})" if self.missing else "")
@@ -88,7 +87,7 @@ def draw(comparison: Comparison) -> Figure:
     room = ROOM_FOR_COUNTS if some_missed else ROOM_FOR_NUMBERS
     axes[0].set_xlim(low, high * (high / low) ** room if is_log else (1.0 + room) * high)
     label_methods(axes, comparison)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_DOTS)
     return figure
 
 
@@ -139,11 +138,10 @@ def speedup_over(name: str, runs: pd.DataFrame, comparison: Comparison) -> Speed
     if runs.empty:
         return None
     group = comparison.group(runs)
-    spread = group.spread(f"speed_up_over_{name}")
-    if not spread.count:
+    ratio = group.ratio("speed_up_over", name)
+    if not ratio.spread.count:
         return None
-    missing = f"{spread.count} of {len(runs)}" if spread.count < len(runs) else ""
-    return Speedup(spread.mean, *spread.ends, group.is_bound(name), group.mark(name), missing)
+    return Speedup(ratio.spread.mean, ratio.sign, group.mark(name), missing_of_ratio(group, ratio, len(runs)))
 
 
 def draw_group(
@@ -218,8 +216,8 @@ def label_methods(axes: list[Axes], comparison: Comparison) -> None:
 def cost(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     if not runs.reached.any():
         return ""
-    iterations, is_bound = comparison.group(runs).to_target("iterations_to_target")
-    count = f"{'≥ ' if is_bound else ''}{iterations.mean:.0f}"
+    iterations = comparison.group(runs).to_target("iterations_to_target")
+    count = f"{iterations.before}{iterations.spread.mean:.0f}"
     return f"\n{mean_time(runs, unit, comparison)}{marks_of(runs)}, {count} iterations"
 
 

@@ -75,13 +75,7 @@ def rule(tolerance: float) -> list[str]:
 
 
 def notes(comparison: Comparison, tolerance: float) -> list[str]:
-    lines = [*target_notes(comparison), *rule(tolerance), set_up_note(comparison)]
-    bounds = (comparison.group(runs).is_bound(name) for runs in groups(comparison) for name in ("dense", "fp16"))
-    return [*lines, "≥: the baseline did not reach the target."] if any(bounds) else lines
-
-
-def groups(comparison: Comparison) -> list[pd.DataFrame]:
-    return [runs for panel in comparison.panels for _, runs in panel.runs.groupby("group")]
+    return [*target_notes(comparison), *rule(tolerance), set_up_note(comparison)]
 
 
 def row_of(runs: pd.DataFrame, _panel: Panel, comparison: Comparison, tolerance: float) -> dict[str, Cell]:

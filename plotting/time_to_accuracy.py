@@ -20,6 +20,7 @@ from shared.figure import (
     add_origin,
     first_in_rows,
     legend_below,
+    make_room_for_legends,
     mean_time,
     name_of,
     new_figure,
@@ -30,6 +31,7 @@ from shared.figure import (
 from shared.method_style import MethodStyle
 from shared.rate_trace import add_traces
 from shared.report import VERDICT_MARKS
+from shared.small_print import OF_CURVES
 from shared.target import Target
 
 # If the longest curve takes this many times as long as the shortest, a linear axis shows the shortest too small.
@@ -56,11 +58,12 @@ def draw(comparison: Comparison) -> Figure:
     curves = levels_to_draw(comparison, axes[0])
     for panel, panel_axes in zip(comparison.panels, axes):
         draw_panel(panel_axes, panel, comparison, curves, legend_columns=2 if len(axes) == 1 else 1)
+    make_room_for_legends(figure, axes)
     scale_time(axes[0], wants_logarithm(comparison.runs))
     add_traces(axes, comparison, time_unit(comparison.runs).seconds)
     for first_in_row in first_in_rows(axes):
         first_in_row.set_ylabel(comparison.target.axis_label)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_CURVES)
     return figure
 
 
@@ -71,7 +74,7 @@ def draw_panel(
     unit, target = time_unit(comparison.runs), comparison.target
     logarithmic = wants_logarithm(comparison.runs)
     curves = curves[curves.train_time_s > 0] if logarithmic else curves
-    axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
+    draw_target(axes, target)
     for place, (method, runs) in enumerate(panel.runs.groupby("method", sort=False)):
         label = f"{name_of(method, runs, comparison)}: {outcome(runs, unit, comparison)}"
         draw_method(axes, runs, curves, unit, styles[method], label, place)
@@ -80,7 +83,12 @@ def draw_panel(
     axes.yaxis.set_major_formatter(
         FormatStrFormatter("%g") if target.is_loss else PercentFormatter(xmax=1.0, symbol=" %", decimals=0)
     )
-    # Put the label at the left, where curves have not reached the target yet, and beyond the line.
+    legend_below(axes, ncols=legend_columns if fits_two_columns(axes) else 1)
+
+
+def draw_target(axes: Axes, target: Target) -> None:
+    """Draws the target's line. Its label is at the left, where curves have not reached it yet, and beyond the line."""
+    axes.axhline(target.value, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5)
     axes.annotate(
         f"target {target.level_text(target.value)}",
         (0.0, target.value),
@@ -92,7 +100,6 @@ def draw_panel(
         fontsize="small",
         color="0.25",
     )
-    legend_below(axes, ncols=legend_columns if fits_two_columns(axes) else 1)
 
 
 def levels_to_draw(comparison: Comparison, axes: Axes) -> pd.DataFrame:

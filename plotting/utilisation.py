@@ -15,6 +15,7 @@ from shared.comparison import Comparison, Panel
 from shared.figure import add_origin, legend_below, name_of, new_figure, parser_of, write_figure
 from shared.rate_trace import bit_per_s, rate_text
 from shared.report import InputError
+from shared.small_print import OF_MEANS
 
 RATE = "bottleneck.rate"
 MARKED = (0.5, 0.9)
@@ -31,7 +32,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def of_all_rates(runs: pd.DataFrame) -> tuple[Panel, ...]:
-    return (Panel("", with_utilisation(runs)),)
+    """Groups the runs by rate: within one, methods must not differ in anything else."""
+    return tuple(Panel(rate_text(rate), own) for rate, own in with_utilisation(runs).groupby("rate_bit_per_s"))
 
 
 def with_utilisation(runs: pd.DataFrame) -> pd.DataFrame:
@@ -70,7 +72,9 @@ def draw(comparison: Comparison) -> Figure:
     figure, (axes,) = new_figure(1, panel_height_in=3.1, look=comparison.look)
     for share in MARKED:
         axes.axhline(share, color="0.35", linewidth=0.7, linestyle=(0, (4, 2)), zorder=1.5, label="_marked")
-    for method, runs in comparison.panels[0].runs.groupby("method", sort=False):
+    by_method = dict(list(pd.concat(panel.runs for panel in comparison.panels).groupby("method", sort=False)))
+    for method in (method for method in comparison.methods if method in by_method):
+        runs = by_method[method]
         curve = by_rate(runs)
         name = name_of(method, runs, comparison)
         axes.plot(curve.index, curve, **comparison.styles[method].line(), label=name, zorder=3)
@@ -81,7 +85,7 @@ def draw(comparison: Comparison) -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("Compute utilisation")
     legend_below(axes)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_MEANS)
     return figure
 
 

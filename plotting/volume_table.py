@@ -19,7 +19,6 @@ from shared.markdown_table import (
     parsed,
     spread_cell,
     table_parser,
-    target_notes,
     write_table,
 )
 from shared.number_text import three_digits
@@ -65,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def notes(comparison: Comparison) -> list[str]:
-    return [*target_notes(comparison)[1:], *ABOUT]  # the first one is about the target, of which no column is
+    return ABOUT
 
 
 def row_of(runs: pd.DataFrame, panel: Panel, comparison: Comparison, over: Sequence[str]) -> dict[str, Cell]:

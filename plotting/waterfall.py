@@ -30,6 +30,7 @@ from shared.load import Results
 from shared.look import PAGE_WIDTH_IN
 from shared.number_text import three_digits
 from shared.report import InputError, Spread
+from shared.small_print import OF_DOTS
 from speedup import Speedup, speedup_over
 
 LABEL_CHARACTERS = 30
@@ -69,7 +70,7 @@ def draw(comparison: Comparison, steps: Sequence[str] | None = None) -> Figure:
     axes.set_yticks(range(len(shown)), [label_of(method, by_method[method], comparison) for method in shown])
     axes.set_ylim(len(shown) - 0.5, -0.6)
     axes.tick_params(axis="y", length=0)
-    add_origin(figure, comparison)
+    add_origin(figure, comparison, OF_DOTS)
     return figure
 
 
@@ -127,10 +128,10 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
 def dots_to_target(runs: pd.DataFrame, comparison: Comparison, unit: TimeUnit) -> Dots | None:
     """Returns the dots of times to the target; None if no run reached it. If only some did, the others stand where they
     ended, marked ≥."""
-    spread, is_bound = comparison.group(runs).to_target("time_to_accuracy_s")
-    times_s = runs.restricted_target_time_s if is_bound else runs.target_time_s
+    time = comparison.group(runs).to_target("time_to_accuracy_s")
+    times_s = runs.restricted_target_time_s if time.sign else runs.target_time_s
     marks = runs.reached.map({True: "", False: "≥"}) + verdict_marks(runs["fidelity.verdict"])
-    return dots_of(in_unit(spread, unit), times_s / unit.seconds, marks)
+    return dots_of(in_unit(time.spread, unit), times_s / unit.seconds, marks)
 
 
 def in_unit(spread: Spread, unit: TimeUnit) -> Spread:
@@ -159,10 +160,11 @@ def words_for(runs: pd.DataFrame, comparison: Comparison, time: str, former: str
 def times_sooner(speedup: Speedup, than: str = "") -> str:
     """Returns a speed-up in words. A lower bound of a speed-up below 1 is an upper bound of a slow-down."""
     if speedup.mean >= 1:
-        words = f"{'≥ ' if speedup.at_least else ''}{three_digits(speedup.mean)}× faster{than}"
+        sign, factor, word = speedup.sign, speedup.mean, "faster"
     else:
-        words = f"{'at most ' if speedup.at_least else ''}{three_digits(1 / speedup.mean)}× slower{than}"
-    return words + (f" ({speedup.missing})" if speedup.missing else "") + speedup.mark
+        sign, factor, word = {"≥": "≤", "≤": "≥"}.get(speedup.sign, ""), 1 / speedup.mean, "slower"
+    missing = f" ({speedup.missing})" if speedup.missing and not sign else ""  # words_for() says how many missed the target
+    return f"{sign}{' ' if sign else ''}{three_digits(factor)}× {word}{than}{missing}{speedup.mark}"
 
 
 if __name__ == "__main__":

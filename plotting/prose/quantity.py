@@ -15,7 +15,7 @@ import pandas as pd
 from noise import noise_of
 from prose.measured import Key, Number, Table
 from shared.load import METHOD_AXIS, MODES_WITHOUT_TIME, SEED_AXIS, identity, joined
-from shared.report import InputError, Question, read_report
+from shared.report import RESTRICTED, InputError, Question, read_report
 
 MODE_AXIS = "mode"
 FOLDER_AXIS = "folder"
@@ -23,7 +23,8 @@ FOLDER_AXIS = "folder"
 AVERAGED = (SEED_AXIS, FOLDER_AXIS)
 EACH = "*"
 # Quantities whose names end in that of a baseline.
-OVER = ("speed_up_over", "convergence_speed_over", "relative_time_to")
+RATIOS = ("speed_up_over", "convergence_speed_over", "relative_time_to")
+OVER = (*RATIOS, *(f"{RESTRICTED}{name}" for name in RATIOS))
 # Quantities of iterations' times; those of runs end in _s.
 TIMES = ("iteration_time_s", "iterations_per_s", "measured_over_predicted")
 
@@ -136,15 +137,11 @@ def value_of(row: Row, name: str) -> Number | None:
 
 def check_all_reached(row: Row, name: str) -> None:
     """The mean of only those runs that reached the target flatters a method that often misses it."""
-    restricted = f"restricted_{name}"
-    reached, completed = row.judged.get("reached"), row.judged.get("completed")
-    if reached is None or completed is None or reached in (0, completed):
-        return
-    only = f"{name}: only {reached} of {completed} runs of {row.judged['label']} reached the target"
-    if restricted in row.judged:
-        raise InputError(f"{only}; {restricted} counts the others with their whole run, and is a lower bound")
-    if name.startswith(OVER):
-        raise InputError(f"{only}, and the others have no {name}; select rows of which all did")
+    restricted = f"{RESTRICTED}{name}"
+    reached, runs = row.judged.get("reached"), row.judged.get("runs")
+    if reached is not None and runs is not None and 0 < reached < runs and restricted in row.judged:
+        only = f"{name}: only {reached} of {runs} runs of {row.judged['label']} reached the target"
+        raise InputError(f"{only}; {restricted} counts the others with their whole run, and is a bound")
 
 
 def number(
@@ -170,7 +167,7 @@ def relative_noise(row: Row, name: str) -> float:
 
 def verdicts_on(row: Row, name: str) -> frozenset[str]:
     """Returns the verdicts on the networks of the runs, and of a speed-up's baseline; none for what is no time."""
-    if of_speed_up := row.judged.get(f"{name}_fidelity"):
+    if of_speed_up := row.judged.get(f"{name.removeprefix(RESTRICTED)}_fidelity"):
         return frozenset([of_speed_up])
     if not (name.startswith(OVER + TIMES) or name.endswith("_s")):
         return frozenset()

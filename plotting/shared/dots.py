@@ -11,7 +11,7 @@ from matplotlib.ticker import FormatStrFormatter, LogLocator, NullFormatter
 
 from shared.comparison import Comparison
 from shared.method_style import MethodStyle
-from shared.report import VERDICT_MARKS, Spread
+from shared.report import RESTRICTED, VERDICT_MARKS, Spread
 
 MEAN_SIZE, RUN_SIZE = 3.9, 1.7
 # The axis is logarithmic if the values differ by this ratio.
@@ -46,12 +46,13 @@ def verdict_marks(verdicts: pd.Series) -> pd.Series:
 
 
 def ratio_dots(runs: pd.DataFrame, comparison: Comparison, quantity: str, baseline: str) -> Dots | None:
-    """Returns the dots of a ratio of times to the baseline's, marked if either network was not faithful."""
-    name = f"{quantity}_{baseline}"
-    if name not in runs.columns:
+    """Returns the dots of a ratio of times to the baseline's, marked if they are bounds or either network was not faithful."""
+    ratio = comparison.group(runs).ratio(quantity, baseline)
+    if ratio.name not in runs.columns:
         return None
-    marks = verdict_marks(runs[f"speed_up_over_{baseline}_fidelity"])
-    return dots_of(comparison.group(runs).spread(name), runs[name], marks)
+    is_bound = runs.get(f"speed_up_over_{baseline}_is_{'upper' if ratio.name.startswith(RESTRICTED) else 'lower'}_bound")
+    signs = is_bound.eq(True).map({True: ratio.sign, False: ""})
+    return dots_of(ratio.spread, runs[ratio.name], signs + verdict_marks(runs[f"speed_up_over_{baseline}_fidelity"]))
 
 
 def draw_dots(
@@ -63,8 +64,8 @@ def draw_dots(
         axes.plot(*((places, values) if upright else (values, places)), alpha=0.45 if pale else 1.0, **looks)
 
     if len(dots.values) > 1:
-        low, high = dots.spread.ends
-        plot([place, place], [low, high], color=style.colour, linewidth=1.2, gid="interval", zorder=3)
+        if dots.spread.ci95_low is not None:
+            plot([place, place], dots.spread.ends, color=style.colour, linewidth=1.2, gid="interval", zorder=3)
         steps = [width * (index / (len(dots.values) - 1) - 0.5) for index in range(len(dots.values))]
         places = [place + step for step in steps]
         plot(places, dots.values, color=style.colour, marker="o", markersize=RUN_SIZE, linestyle="", gid="runs", zorder=3.5)

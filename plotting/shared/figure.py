@@ -12,6 +12,7 @@ from typing import Callable, Iterable, Sequence
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.transforms import ScaledTranslation
 
 from shared.comparison import Comparison, Panel, compare, panels_of
@@ -27,6 +28,9 @@ PANELS_A_ROW = 3
 # In a figure narrower than this per panel, panels go below each other.
 NARROWEST_PANEL_IN = 2.0
 SMALL_PRINT_CHARACTERS_PER_IN = 26
+# What the usual height of a figure has room for, and the height of a line more.
+USUAL_SMALL_PRINT_LINES, SMALL_PRINT_LINE_IN = 6, 0.085
+USUAL_LEGEND_ROWS, LEGEND_ROW_IN = 6, 0.12
 
 
 def run_figure(
@@ -60,7 +64,8 @@ def write_figure(
         with style_context(options.style):
             output = output_path(options.output or default_output(options.results, name))
             command = command_of(name, options.words, options.results)
-            save(draw(comparison), output, caption(comparison), command)
+            figure = draw(comparison)
+            save(figure, output, figure.get_label(), command)
     except InputError as error:
         print(f"{name}: {error}", file=sys.stderr)
         return 2
@@ -133,16 +138,25 @@ def first_in_rows(panels: Iterable[Axes]) -> list[Axes]:
     return [axes for axes in panels if axes.get_subplotspec().is_first_col()]
 
 
-def legend_below(axes: Axes, **options: object) -> None:
-    """Adds a legend below the axis label. The distance is in inches, so it does not depend on the panel's height."""
+def make_room_for_legends(figure: Figure, panels: Sequence[Axes]) -> None:
+    """Makes the figure higher if legends below its panels have many rows: they would take their room from the curves."""
+    rows = max(int(axes.get_legend().get_label()) for axes in panels)
+    panel_rows = len({axes.get_subplotspec().rowspan.start for axes in panels})
+    figure.set_figheight(figure.get_figheight() + panel_rows * LEGEND_ROW_IN * max(0, rows - USUAL_LEGEND_ROWS))
+
+
+def legend_below(axes: Axes, ncols: int = 1, **options: object) -> None:
+    """Adds a legend below the axis label. The distance is in inches, so it does not depend on the panel's height. The
+    legend's own label is the number of its rows."""
     under_label = axes.transAxes + ScaledTranslation(0.0, -0.36, axes.figure.dpi_scale_trans)
     axes.legend(
         loc="upper center",
         bbox_to_anchor=(0.45, 0.0),
         bbox_transform=under_label,
         borderaxespad=0.0,
+        ncols=ncols,
         **options,
-    )
+    ).set_label(f"{-(-len(axes.get_legend().get_texts()) // ncols)}")
 
 
 def legend_label(label: str) -> str:
@@ -164,15 +178,14 @@ def marks_of(runs: pd.DataFrame) -> str:
 
 def state_of(runs: pd.DataFrame) -> str:
     """Returns why some or all of a method's runs have no time to the target; empty if all have one."""
-    for status in ("failed", "interrupted"):
-        count = (runs.status == status).sum()
-        if count:
-            return status if count == len(runs) else f"{count} of {len(runs)} {status}"
-    missed = runs[~runs.reached]
-    if missed.empty:
-        return ""
+    counts = {status: (runs.status == status).sum() for status in ("failed", "interrupted")}
+    missed = runs[(runs.status == "completed") & ~runs.reached]
     word = "not held" if missed.first_touch_iteration.notna().all() else "not reached"
-    return word if len(missed) == len(runs) else f"{word} in {len(missed)} of {len(runs)}"
+    for state, count in (*counts.items(), (word, len(missed))):
+        if count == len(runs):
+            return state
+    parts = [f"{count} of {len(runs)} {status}" for status, count in counts.items() if count]
+    return ", ".join([*parts, *([f"{word} in {len(missed)} of {len(runs)}"] if len(missed) else [])])
 
 
 @dataclass(frozen=True)
@@ -193,16 +206,21 @@ def time_unit(runs: pd.DataFrame) -> TimeUnit:
 
 def mean_time(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str:
     """Returns the mean time to the target of runs of which some reached it; a lower bound if not all did."""
-    spread, is_bound = comparison.group(runs).to_target("time_to_accuracy_s")
-    return f"{'≥ ' if is_bound else ''}{unit.text(spread.mean)}"
+    time = comparison.group(runs).to_target("time_to_accuracy_s")
+    return f"{time.before}{unit.text(time.spread.mean)}"
 
 
-def add_origin(figure: Figure, comparison: Comparison, of_seeds: str = "") -> None:
-    """Adds the small print below the figure, with space reserved for it, unless the user wants none."""
+def add_origin(figure: Figure, comparison: Comparison, of_seeds: str) -> None:
+    """Adds the small print below the figure, with space reserved for it, unless the user wants none. It is the figure's label
+    as well, which save() writes into the file. of_seeds: what is drawn of several seeds, as for caption()."""
+    figure.set_label(caption(comparison, of_seeds, [text.get_text() for text in figure.findobj(Text)]))
     if comparison.look.has_origin:
-        add_small_print(figure, caption(comparison, of_seeds))
+        add_small_print(figure, figure.get_label())
 
 
 def add_small_print(figure: Figure, text: str) -> None:
-    width_chars = int(figure.get_figwidth() * SMALL_PRINT_CHARACTERS_PER_IN)
-    figure.supxlabel("\n".join(textwrap.wrap(text, width_chars)), x=0.01, ha="left", color="0.35", linespacing=1.25)
+    """Adds it below the figure, which grows by the lines beyond those that its height has room for."""
+    lines = textwrap.wrap(text, int(figure.get_figwidth() * SMALL_PRINT_CHARACTERS_PER_IN))
+    more = max(0, len(lines) - USUAL_SMALL_PRINT_LINES)
+    figure.set_figheight(figure.get_figheight() + SMALL_PRINT_LINE_IN * more)
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", color="0.35", linespacing=1.25)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterable
 
@@ -16,7 +16,7 @@ import pandas as pd
 
 from shared import renamed_names
 from shared.method_style import short_name
-from shared.report import Group, InputError, Question, read_report
+from shared.report import RESTRICTED, Group, InputError, Question, read_report
 
 # Runs of these modes train without a network or a clock: every train_time_s in their records is null.
 MODES_WITHOUT_TIME = ("converge",)
@@ -67,9 +67,13 @@ JUDGED = {
     "final_level": "final_level",
     "fidelity.verdict": "fidelity",
     "iterations_per_s": "iterations_per_s",
+    "warnings": "warnings",
 }
 # Columns from the report for each baseline, by the beginnings of their names.
-OF_BASELINES = ("baseline_", "speed_up_over_", "relative_time_to_")
+OF_BASELINES = (
+    "baseline_",
+    *(f"{kind}{ratio}" for kind in ("", RESTRICTED) for ratio in ("speed_up_over_", "relative_time_to_")),
+)
 SEED_AXIS = "seed"
 METHOD_AXIS = "method"
 
@@ -85,7 +89,7 @@ class Results:
              "reached", "group" (a key of `groups`), and those that begin with OF_BASELINES.
     curves:  one row per evaluation: run_id and CURVE_COLUMNS.
     groups:  the report's summaries of runs that differ only in their seed.
-    spread_note: the meaning of intervals.
+    spread_note, bounds_note: the meaning of intervals, and of the signs of bounds.
     superseded: messages about runs left out because a newer run with another configuration has the same labels.
     """
 
@@ -94,13 +98,14 @@ class Results:
     curves: pd.DataFrame
     groups: dict[str, Group]
     spread_note: str
+    bounds_note: str = ""
     superseded: tuple[str, ...] = ()
 
     def only(self, keep: pd.Series) -> Results:
         """Returns these results reduced to the runs for which `keep` is true, with their curves."""
         runs = self.runs[keep].reset_index(drop=True)
         curves = self.curves[self.curves.run_id.isin(runs.run_id)]
-        return Results(self.directory, runs, curves, self.groups, self.spread_note, self.superseded)
+        return replace(self, runs=runs, curves=curves)
 
     def group(self, runs: pd.DataFrame) -> Group:
         """Returns the report's summary of these runs, which differ only in their seed."""
@@ -142,6 +147,7 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
         curves_of(current),
         {group_of(entry): Group(entry) for entry in report["groups"]},
         report["spread"],
+        report.get("bounds", ""),
         superseded,
     )
 

@@ -16,7 +16,7 @@ from typing import Any, Callable, Iterable, Sequence
 
 import pandas as pd
 
-from noise import UNMEASURED, noise_of
+from noise import UNMEASURED, has_measured_time, noise_of
 from shared.comparison import Comparison, Panel, compare, quantity_key, swept_axes
 from shared.destination import add_destination, replace_between, write_text
 from shared.figure import name_of
@@ -25,9 +25,9 @@ from shared.load import MODES_WITHOUT_TIME, load
 from shared.look import Wishes, add_name_options
 from shared.number_text import Text, ratio_text, whole_number
 from shared.origin import days, listed, whole
-from shared.report import Group, Question, Spread, add_report_options
+from shared.report import RESTRICTED, Group, Question, Spread, add_report_options
 from shared.selection import add_selection
-from shared.small_print import has_spread, incomplete_runs, origin
+from shared.small_print import has_bound, incomplete_runs, missing_of_ratio, origin
 
 UNKNOWN = "-"
 NEVER = "never"
@@ -136,17 +136,30 @@ def as_markdown(comparison: Comparison, row: Row, notes: Iterable[str]) -> str:
         ]
         head = "method" + (SPREAD_HEAD if any("[" in cell.text for _, cells in rows for cell in cells.values()) else "")
         parts.append(grid([{head: name, **{each: cell.text for each, cell in cells.items()}} for name, cells in rows]))
-    parts.append("".join(f"{note}\n" for note in [*notes, *noise_notes(comparison.runs)]))
+    signs = notes_on_signs(comparison, "".join(parts))
+    parts.append("".join(f"{note}\n" for note in [*notes, *signs, *noise_notes(comparison.runs)]))
     parts.append(in_markdown(table_origin(comparison)) + "\n")
     return "\n".join(parts)
 
 
 def noise_notes(runs: pd.DataFrame) -> list[str]:
-    """Returns a note about the noise of the machine, if the runs have times."""
-    if runs["iteration_time_s.mean"].isna().all():
+    """Returns a note about the noise of the machine, if it measured times."""
+    if not has_measured_time(runs).any():
         return []
     noise = noise_of(runs)
     return [noise.note() if noise else UNMEASURED]
+
+
+def notes_on_signs(comparison: Comparison, shown: str) -> list[str]:
+    """Returns the meanings of intervals, bounds and counts that stand in these tables."""
+    notes = []
+    if SPREAD_HEAD in shown:
+        notes.append(comparison.results.spread_note)
+    if has_bound([shown]):
+        notes.append(comparison.results.bounds_note)
+    if re.search(r"\(\d+ of \d+\)", shown):
+        notes.append("(2 of 3): only that many seeds have a value.")
+    return notes
 
 
 def grid(rows: Sequence[dict[str, str]], texts: Sequence[str] = ()) -> str:
@@ -206,8 +219,8 @@ def caps_of(common: Any, links: Any) -> list[str]:
     return [link["rate"] for link in links if link.get("bottleneck") and "rate" in link]
 
 
-def spread_cell(name: str, spread: Spread, text: Text, missing: str = "", unit: str = "") -> Cell:
-    """Returns a cell with the mean, its unit and its interval, under `name` in CSV.
+def spread_cell(name: str, spread: Spread, text: Text, missing: str = "", unit: str = "", sign: str = "") -> Cell:
+    """Returns a cell with the mean after its sign, its unit and its interval, under `name` in CSV.
 
     `missing`, from missing_words(), gives the share of runs that have values or, if none has, the reason.
     """
@@ -215,25 +228,28 @@ def spread_cell(name: str, spread: Spread, text: Text, missing: str = "", unit: 
     numbers = {name: mean, f"{name}_ci95_low": low, f"{name}_ci95_high": high}
     if mean is None:
         return Cell(missing or UNKNOWN, numbers)
-    words = text(mean, mean) + unit + (f" [{text(low, mean)}, {text(high, mean)}]" if low is not None else "")
+    words = sign + text(mean, mean) + unit + (f" [{text(low, mean)}, {text(high, mean)}]" if low is not None else "")
     return Cell(words + (f" ({missing})" if missing else ""), numbers)
 
 
 def ratio_cell(group: Group, quantity: str, baseline: str, runs: pd.DataFrame, suffix: str = "") -> Cell:
-    """Returns a cell with a ratio to a baseline, which is a lower bound if a baseline run did not reach the target. Says
-    how many runs have a ratio if not all do, or why none has. `suffix`: of a variant of the ratio in the report."""
+    """Returns a cell with a ratio to a baseline, which is a bound if a run or a baseline did not reach the target. Says how
+    many runs reached it or have a ratio if not all do, or why none has. `suffix`: of a variant of the ratio in the report."""
     name = f"{quantity}_{baseline}{suffix}"
-    spread = group.spread(name)
-    at_least = group.is_bound(baseline) if spread.count else None
-    missing = f"{spread.count} of {len(runs)}" if spread.count < len(runs) else ""
-    if not spread.count:
+    ratio = group.ratio(quantity, baseline, suffix)
+    missing = missing_of_ratio(group, ratio, len(runs))
+    if not ratio.spread.count:
         missing = UNKNOWN if runs.reached.any() else arrivals(runs)
     noise = noise_of(runs) if quantity == "speed_up_over" else None
     # Both times of a ratio vary.
     relative = math.sqrt(2.0) * (noise.time_to_target or noise.iteration_time) if noise else 0.0
-    cell = spread_cell(name, spread, ratio_text(relative), missing, "×")
-    mark = group.mark(baseline) if quantity == "speed_up_over" and spread.count else ""
-    return Cell(f"{'≥ ' if at_least else ''}{cell.text}{mark}", {**cell.numbers, f"{name}_is_lower_bound": at_least})
+    cell = spread_cell(name, ratio.spread, ratio_text(relative), missing, "×", ratio.before)
+    mark = group.mark(baseline) if quantity == "speed_up_over" and ratio.spread.count else ""
+    bounds = {
+        f"{name}_is_{end}_bound": ratio.sign == sign if ratio.spread.count else None
+        for end, sign in (("lower", "≥"), ("upper", "≤"))
+    }
+    return Cell(cell.text + mark, {**cell.numbers, **bounds})
 
 
 def missing_words(reasons: pd.Series) -> str:
@@ -250,13 +266,13 @@ def missing_words(reasons: pd.Series) -> str:
 def to_target_cell(name: str, runs: pd.DataFrame, group: Group, text: Text) -> Cell:
     """Returns a cell with the mean of a time to the target. If only some runs reached it, their number follows; if none
     did, the mean of the whole runs."""
-    spread, is_bound = group.to_target(name)
-    missing = arrivals(runs)
+    to_target = group.to_target(name)
+    missing = group.reached_words() if to_target.sign else arrivals(runs)
     if missing == NEVER:
-        whole_runs = group.spread(f"restricted_{name}").mean
+        whole_runs = group.spread(f"{RESTRICTED}{name}").mean
         missing += f" in {text(whole_runs, whole_runs)}" if whole_runs is not None else ""
-    cell = spread_cell(name, spread, text, missing)
-    return Cell(f"{'≥ ' if is_bound else ''}{cell.text}", cell.numbers | {f"{name}_is_lower_bound": is_bound})
+    cell = spread_cell(name, to_target.spread, text, missing, sign=to_target.before)
+    return Cell(cell.text, cell.numbers | {f"{name}_is_lower_bound": bool(to_target.sign)})
 
 
 def arrivals(runs: pd.DataFrame) -> str:
@@ -281,14 +297,11 @@ def is_all_reduce_compatible(runs: pd.DataFrame) -> bool | None:
 
 
 def target_notes(comparison: Comparison) -> list[str]:
-    """Returns notes: the target, the interval of evaluations, and the report's meaning of intervals if there are several seeds."""
+    """Returns a note with the target and the interval of evaluations."""
     steps = listed(whole(comparison.runs["config.training.evaluate_every_iterations"]))
     holds = listed(whole(comparison.runs["hold"]))
     held = "" if holds == "1" else f", held for {holds} evaluations"
-    notes = [f"Target: {comparison.target.phrase}{held}, evaluated every {steps} iterations."]
-    if has_spread(comparison):
-        notes.append(f"{comparison.results.spread_note} (2 of 3): only that many seeds have a value.")
-    return notes
+    return [f"Target: {comparison.target.phrase}{held}, evaluated every {steps} iterations."]
 
 
 def in_markdown(text: str) -> str:

@@ -115,21 +115,22 @@ def add_traces(panel_axes: Sequence[Axes], comparison: Comparison, unit_s: float
     first = panel_axes[0]
     low, high = first.get_ylim()
     ticks = [tick for tick in first.get_yticks() if low <= tick <= high]
-    first.set_ylim(high - (high - low) / (1.0 - most * (STRIP_HEIGHT + GAP)), high)
+    share = 1.0 - most * (STRIP_HEIGHT + GAP)  # that is left to the curves: the figure grows so that they stay as high
+    first.set_ylim(high - (high - low) / share, high)
     first.set_yticks(ticks)
-    highest = max(max(trace.rates_bit_per_s) for each in traces for _, trace in each)
+    first.figure.set_figheight(first.figure.get_figheight() / share)
     for axes, own in zip(panel_axes, traces):
-        draw_traces(axes, own, highest, unit_s, comparison)
+        draw_traces(axes, own, unit_s, comparison)
 
 
 def draw_traces(
     axes: Axes,
     traces: Sequence[tuple[str | None, RateTrace]],
-    highest: float,
     unit_s: float,
     comparison: Comparison,
 ) -> None:
-    """Draws the strips, the first method's at the top. A strip is as high as the highest cap of all."""
+    """Draws the strips, the first method's at the top. A strip is as high as the panel's highest cap."""
+    highest = max((max(trace.rates_bit_per_s) for _, trace in traces), default=1.0)
     left, transform = axes.get_xlim()[0], axes.get_xaxis_transform()
     for place, (method, trace) in enumerate(traces):
         bottom = (len(traces) - 1 - place) * (STRIP_HEIGHT + GAP)

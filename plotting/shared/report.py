@@ -19,6 +19,8 @@ BUILT = FOLDER.parent.parent / "bin" / "thinpipe" if IS_INSTALLED else FOLDER / 
 # Marks of methods and numbers, by the verdict on the emulated networks.
 VERDICT_MARKS = {"degraded": "†", "not judged": "‡"}
 SCHEMA_VERSION = 2
+# Quantities in which runs that did not reach the target count with their whole run begin with it.
+RESTRICTED = "restricted_"
 # The summary of a quantity that a saved report is older than.
 ABSENT = {"count": 0, "mean": None, "ci95_low": None, "ci95_high": None}
 
@@ -61,6 +63,19 @@ class Spread:
 
 
 @dataclass(frozen=True)
+class Bounded:
+    """The spread of the report's quantity `name`. sign: "≥" or "≤" if the mean is a bound, or else ""."""
+
+    spread: Spread
+    name: str
+    sign: str = ""
+
+    @property
+    def before(self) -> str:
+        return f"{self.sign} " if self.sign else ""
+
+
+@dataclass(frozen=True)
 class Group:
     """The report's entry for runs that differ only in their seed."""
 
@@ -70,14 +85,37 @@ class Group:
         summary = self.entry.get(quantity, ABSENT)
         return Spread(summary["count"], summary["mean"], summary["ci95_low"], summary["ci95_high"])
 
-    def to_target(self, quantity: str) -> tuple[Spread, bool]:
-        """Returns the summary of a time or a number of iterations to the target, and whether its mean is a lower bound:
-        if only some completed runs reached the target, the others count with their whole run."""
-        some_missed = 0 < self.entry["reached"] < self.entry["completed"]
-        return self.spread(f"restricted_{quantity}" if some_missed else quantity), some_missed
+    def to_target(self, quantity: str) -> Bounded:
+        """Returns the mean of a time or a number of iterations to the target: a lower bound if only some runs reached it, of
+        which those that completed count with their whole run."""
+        if 0 < self.entry["reached"] < self.entry["runs"]:
+            return self.bounded(f"{RESTRICTED}{quantity}", "≥")
+        return Bounded(self.spread(quantity), quantity)
+
+    def ratio(self, quantity: str, baseline: str, suffix: str = "") -> Bounded:
+        """Returns the geometric mean of a ratio to the baseline. A run that did not reach the target bounds it with its whole
+        run from one side, as its baseline does from the other; then pairs whose baseline did not reach it are left out.
+        `suffix`: of a variant of the ratio in the report."""
+        name = f"{quantity}_{baseline}{suffix}"
+        missed, outlasted = ("≥", "≤") if quantity == "relative_time_to" else ("≤", "≥")
+        if self.entry["reached"] and self.entry.get(f"speed_up_over_{baseline}_is_upper_bound"):
+            return self.bounded(f"{RESTRICTED}{name}", missed)
+        return self.bounded(name, outlasted) if self.is_bound(baseline) else Bounded(self.spread(name), name)
+
+    def bounded(self, name: str, sign: str) -> Bounded:
+        """Returns a bound, without an interval: its ends would be no bounds."""
+        summary = self.spread(name)
+        return Bounded(Spread(summary.count, summary.mean, None, None), name, sign if summary.count else "")
+
+    def reached_words(self) -> str:
+        """Returns how many runs reached the target and failed: "3 of 5 reached, 1 failed"; empty if all reached it."""
+        reached, runs, failed = (self.entry.get(name, 0) for name in ("reached", "runs", "failed"))
+        if reached == runs:
+            return ""
+        return f"{reached} of {runs} reached" + (f", {failed} failed" if failed else "")
 
     def is_bound(self, baseline: str) -> bool:
-        """Returns whether a speed-up over the baseline is a lower bound."""
+        """Returns whether the baseline of a run that reached the target did not."""
         return self.entry[f"speed_up_over_{baseline}_is_lower_bound"]
 
     def mark(self, baseline: str) -> str:

@@ -18,21 +18,21 @@ def time_with_set_up_cell(runs: pd.DataFrame, group: Group, text: Text) -> Cell:
     reach it."""
     name = f"time_to_accuracy{WITH_SET_UP}_s"
     if group.spread(name).count < group.spread("time_to_accuracy_s").count:
-        return unknown_set_up_cell(name)
+        return unknown_set_up_cell(name, "lower")
     return to_target_cell(name, runs, group, text)
 
 
 def speed_up_with_set_up_cell(runs: pd.DataFrame, group: Group, baseline: str) -> Cell:
     name = f"speed_up_over_{baseline}{WITH_SET_UP}"
     if group.spread(name).count < group.spread(f"speed_up_over_{baseline}").count:
-        return unknown_set_up_cell(name)
+        return unknown_set_up_cell(name, "lower", "upper")
     return ratio_cell(group, "speed_up_over", baseline, runs, WITH_SET_UP)
 
 
-def unknown_set_up_cell(name: str) -> Cell:
-    """Returns a cell in place of a value whose set-up cost is not known for all of the runs."""
+def unknown_set_up_cell(name: str, *bounds: str) -> Cell:
+    """Returns a cell in place of a value whose set-up cost is not known for all of the runs. bounds: that it may be."""
     cell = spread_cell(name, Spread(0, None, None, None), whole_number, "unknown")
-    return Cell(cell.text, cell.numbers | {f"{name}_is_lower_bound": None})
+    return Cell(cell.text, cell.numbers | {f"{name}_is_{bound}_bound": None for bound in bounds})
 
 
 def set_up_note(comparison: Comparison) -> str:

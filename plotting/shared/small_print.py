@@ -2,6 +2,7 @@
 """The small print below figures and tables: the origin of the numbers, and the caveats about them."""
 from __future__ import annotations
 
+import re
 import textwrap
 from typing import Any, Iterable
 
@@ -9,13 +10,15 @@ import pandas as pd
 
 from shared.comparison import Comparison, also_differing
 from shared.origin import listed, origin_of, whole
-from shared.report import VERDICT_MARKS
+from shared.report import VERDICT_MARKS, Bounded, Group
 
 MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "network emulation not judged"}
 # Columns with the verdicts on networks: of runs, and of speed-ups.
 VERDICTS, OF_SPEED_UPS = ("fidelity.verdict",), "_fidelity"
 DEFAULT_CONGESTION_CONTROL = "cubic"
 GIGABYTE = 1e9
+# In a warning about a baseline of another machine or commit; the origin has them all.
+WHERE_MEASURED = re.compile(r"(?<=by another machine or program): .*")
 
 
 def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
@@ -23,17 +26,31 @@ def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
     return " · ".join([*origin_of(comparison.runs), *more, *caveats(comparison)])
 
 
-def caption(comparison: Comparison, of_seeds: str = "") -> str:
-    """Returns the small print below a figure: the origin with the network and the machine, and what is drawn.
+# What is drawn of several seeds. {spread} is the report's meaning of intervals.
+OF_CURVES = "thin curves are runs, thick ones means"
+OF_DOTS = "small dots are runs, large ones means; lines: {spread}"
+OF_MEANS = "means over seeds"
 
-    of_seeds: what is drawn of several seeds, if it is not dots and intervals.
-    """
+
+def caption(comparison: Comparison, of_seeds: str, shown: Iterable[str]) -> str:
+    """Returns the small print below a figure: the origin with the network and the machine, what is drawn of several seeds,
+    and the meaning of the signs in the words that are shown."""
     more = [*network_of(comparison.runs), *machine_of(comparison.runs)]
     if has_spread(comparison):
-        dots = f"small dots and thin curves are runs, large dots and thick curves means; lines and {comparison.results.spread_note}"
-        more.append(of_seeds or dots)
+        more.append(of_seeds.format(spread=comparison.results.spread_note.removeprefix("[low, high]: ").removesuffix(".")))
+    if has_bound(shown):
+        more.append(comparison.results.bounds_note.removesuffix("."))
     held = listed(whole(comparison.runs["hold"]))
     return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])
+
+
+def has_bound(shown: Iterable[str]) -> bool:
+    return any(sign in text for text in shown for sign in "≥≤")
+
+
+def missing_of_ratio(group: Group, ratio: Bounded, runs: int) -> str:
+    """Returns how many of the runs reached the target or, if all did, have a ratio: "2 of 3"; empty if all have one."""
+    return group.reached_words() or (f"{ratio.spread.count} of {runs}" if ratio.spread.count < runs else "")
 
 
 def network_of(runs: pd.DataFrame) -> Iterable[str]:
@@ -74,6 +91,7 @@ def has_spread(comparison: Comparison) -> bool:
 def caveats(comparison: Comparison) -> list[str]:
     notes = []
     runs = comparison.runs
+    notes += dict.fromkeys(shortened(WHERE_MEASURED.sub("", warning)) for own in runs["warnings"] for warning in own)
     # A speed-up's verdict covers its baseline, which a selection may leave out.
     notes += meanings_of_marks(
         verdict for name in runs.columns if name in VERDICTS or name.endswith(OF_SPEED_UPS) for verdict in runs[name]
@@ -85,7 +103,11 @@ def caveats(comparison: Comparison) -> list[str]:
     differing = sorted({name for panel in comparison.panels for name in also_differing(panel)})
     if differing:
         notes.append(f"methods also differ in {', '.join(differing)}")
-    return notes + [textwrap.shorten(line, 90, placeholder=" …") for line in incomplete_runs(comparison)]
+    return notes + [shortened(line) for line in incomplete_runs(comparison)]
+
+
+def shortened(line: str) -> str:
+    return textwrap.shorten(line, 90, placeholder=" …")
 
 
 def meanings_of_marks(verdicts: Iterable[Any]) -> list[str]:

@@ -58,6 +58,15 @@ class ExchangeTableTest(unittest.TestCase):
         self.assertEqual((rows["bbr"]["1 ms"], rows["bbr"]["10 ms"]), ("125", "375"))
         self.assertIn("**method = dense**", text)
 
+    def test_without_other_axes_there_is_no_title(self) -> None:
+        _, text, _ = self.call(run(0.25), run(0.5, queue="10 ms"), rows="method")
+        self.assertIn("**control = cubic**", text)
+        records = [make_record("dense", axes={"queue": queue}) for queue in ("1 ms", "10 ms")]
+        with tempfile.TemporaryDirectory() as folder:
+            self.folder = Path(folder)
+            _, text, _ = self.call(*records, rows="method")
+        self.assertNotIn("**", text)
+
     def test_a_cell_counts_segments_that_were_sent_again(self) -> None:
         _, text, _ = self.call(run(0.25, resent=41), run(0.5, queue="10 ms"))
         (row,) = rows_of(text)

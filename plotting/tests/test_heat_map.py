@@ -93,8 +93,13 @@ class HeatMapTest(FigureTest):
             ]
         records[-1] = swept("pactrain", cap, "0.5", seed=2, curve=make_curve(0.4, 0.80))
         figure = heat_map.draw(self.compared(*records))
-        self.assertEqual(self.words(figure), [["3.00×"], ["2.00×\nnot reached\nin 1 of 2"]])
-        self.assertIn("seeds 1, 2", small_print(figure))
+        # Geometric means of 2 and 4, and of 2 and 320 s over the whole run's 192 s.
+        self.assertEqual(self.words(figure), [["2.83×"], ["≤ 1.83×\nnot reached\nin 1 of 2"]])
+        for words in ("seeds 1, 2", "means over seeds", "≥, ≤: bounds"):
+            self.assertIn(words, small_print(figure))
+        self.assertNotIn("confidence interval", small_print(figure), "none is drawn")
+        limit = figure.axes[0].collections[0].norm.vmax
+        self.assertAlmostEqual(2.0**limit, 8**0.5, msg="of the cell whose runs all got there")
 
     def test_what_has_no_time_is_said_and_hatched(self) -> None:
         records = [swept("dense", cap, "0") for cap in CAPS_MBIT_PER_S]

@@ -29,6 +29,22 @@ class LevelOverBytesTest(FigureTest):
         figure = level_over_bytes.draw(self.compared(*with_a_miss("dense", 0.8)))
         self.assertEqual(legend_texts(figure), ["dense: not reached in 1 of 2"])
 
+    def test_the_line_of_the_target_is_labelled(self) -> None:
+        figure = level_over_bytes.draw(self.compared(make_record("dense")))
+        self.assertEqual([text.get_text() for text in figure.axes[0].texts], ["target 84 %"])
+
+    def test_a_long_legend_makes_the_figure_higher(self) -> None:
+        def height_in(methods: int) -> float:
+            records = [
+                make_record("dense", labels={"method": f"dense {number}"}, run_id=f"{number:016x}")
+                for number in range(methods)
+            ]
+            return level_over_bytes.draw(self.compared(*records)).get_figheight()
+
+        few, some, many = height_in(6), height_in(12), height_in(24)
+        self.assertEqual(few, some)
+        self.assertAlmostEqual(many - some, 6 * 0.12)
+
     def test_the_program_takes_runs_without_times(self) -> None:
         write(self.directory, make_record("dense", mode="converge", train_time_s=None))
         code, error = self.program(level_over_bytes)

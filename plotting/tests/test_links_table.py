@@ -12,8 +12,8 @@ from .records import make_converge_record, make_record, write
 from .test_replay_table import rows_of
 
 
-def run(method: str, busiest_bytes: int, verdict: str = "faithful") -> dict[str, Any]:
-    record = make_record(method, axes={"ratio": "0.1"})
+def run(method: str, busiest_bytes: int, verdict: str = "faithful", seed: int = 1) -> dict[str, Any]:
+    record = make_record(method, axes={"ratio": "0.1"}, seed=seed)
     record["traffic"]["wire_bytes"] = {"left->middle": busiest_bytes * record["iterations"], "middle->left": 1}
     record["fidelity"]["verdict"] = verdict
     return record
@@ -38,6 +38,15 @@ class LinksTableTest(unittest.TestCase):
         self.assertEqual(rows["fp16"]["busiest link (kB)"], "2000 (0.500)")
         self.assertEqual(rows["fp16"]["network"], "degraded")
         self.assertIn("ratio = 0.1", text)
+
+    def test_seeds_are_averaged(self) -> None:
+        records = [run("dense", 4_000_000), run("dense", 4_000_000, seed=2), run("fp16", 2_000_000)]
+        for record, mean_s in zip(records, (0.1, 0.3, 0.1)):
+            record["iteration_time_s"]["mean"] = mean_s
+        code, text, err = self.call(*records)
+        self.assertEqual((code, err), (0, ""))
+        self.assertEqual([row["iteration (ms)"] for row in rows_of(text)], ["200 (1.00)", "100 (0.500)"])
+        self.assertIn("Means over seeds.", text)
 
     def test_what_a_replay_warms_up_with_is_no_iterations_bytes(self) -> None:
         code, text, _ = self.call({**run("dense", 4_000_000), "mode": "replay"})

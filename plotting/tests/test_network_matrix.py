@@ -35,6 +35,10 @@ class NetworkMatrixTest(FigureTest):
         self.assertEqual([text.get_text() for text in round_trips.texts], ["0.1", "20", "0.1", "20", "20", "20"])
         self.assertEqual([label.get_text() for label in rates.get_yticklabels()], ["w0", "w1", "w2"])
         self.assertIn("mode cluster", small_print(figure))
+        other_seed = on_machines(seed=2)
+        figure = network_matrix.draw(self.compared(on_machines(), other_seed, needs_time=False))
+        self.assertIn("drawn of the first run", small_print(figure))
+        self.assertNotIn("confidence", small_print(figure))
 
     def test_islands_are_framed(self) -> None:
         figure = network_matrix.draw(self.compared(on_machines(), needs_time=False))

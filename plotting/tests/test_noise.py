@@ -8,6 +8,7 @@ from unittest import mock
 
 import noise
 from shared.load import load
+from shared.markdown_table import noise_notes
 from shared.number_text import iteration_time_text, ratio_text, target_time_text
 from shared.report import InputError
 
@@ -49,6 +50,14 @@ class NoiseTest(unittest.TestCase):
         other = write(self.folder / "b", make_record("fp16"))
         with self.assertRaisesRegex(InputError, "differ in run_id"):
             noise.measured([load(first), load(other)])
+
+    def test_simulated_times_have_none(self) -> None:
+        runs = load(self.repetition("a", 0.8, mode="simulate")).runs
+        key = (runs["provenance.cpu"][0], runs["provenance.cores"][0])
+        entry = noise.Noise(*key, "quickstart", "dense", 5, "c", "2026-11-26", time_to_target=0.03, iteration_time=0.002)
+        with mock.patch.object(noise, "known", lambda: {key: entry}):
+            self.assertEqual(target_time_text(runs)(43.71, 43.71), "43.7")
+            self.assertEqual(noise_notes(runs), [])
 
     def test_tables_leave_out_the_digits_below_it(self) -> None:
         runs = load(self.repetition("a", 0.8)).runs

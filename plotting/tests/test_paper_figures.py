@@ -9,7 +9,15 @@ from shared.load import load
 from shared.report import InputError
 
 from .figure_test import FigureTest, drawn, legend_texts, small_print
-from .records import failed_record, make_converge_record, make_curve, make_record, write
+from .records import (
+    TEXT_TARGET,
+    failed_record,
+    make_converge_record,
+    make_curve,
+    make_record,
+    make_text_curve,
+    write,
+)
 
 CAPS = ("100 Mbit/s", "1 Gbit/s")
 MODELS = ("resnet", "small_cnn")
@@ -66,8 +74,16 @@ class Fig3Test(FigureTest):
         self.assertEqual(drawn(figure.axes[0], "runs", upright=True), [[1.0, 1.0], [0.5, 1.0]])
         self.assertEqual(drawn(figure.axes[0], "interval", upright=True), [[1.0, 1.0], [0.5, 1.0]])
         words = [text.get_text() for text in figure.axes[0].texts]
-        self.assertEqual(words, ["†", "1.00†", "†", "0.75†", "1.00", "0.50"])
+        self.assertEqual(words, ["†", "1.00†", "†", "0.71†", "1.00", "0.50"])
         self.assertEqual([text.get_text() for text in figure.legends[0].get_texts()], ["dense", "fp16"])
+
+    def test_a_run_that_did_not_get_there_is_a_bound(self) -> None:
+        records = [run(method, "resnet", CAPS[0], seed=seed) for method in ("dense", "fp16") for seed in (1, 2)]
+        records[3] = run("fp16", "resnet", CAPS[0], seed=2, curve=make_curve(0.8, 0.7))
+        figure = fig3.draw(self.compared_by_model(*records))
+        words = [text.get_text() for text in figure.axes[0].texts]
+        self.assertIn(f"≥ {2.4**0.5:.2f}, not reached in 1 of 2", words)  # 1, and 480 iterations over 200
+        self.assertIn("≥", words, "at the run's own dot")
 
     def test_a_mark_of_a_baseline_that_is_left_out_is_explained(self) -> None:
         axes = {"model": "resnet", "bottleneck.rate": CAPS[0]}
@@ -147,6 +163,17 @@ class Fig6Test(FigureTest):
         places = {line.get_label(): round(float(line.get_xdata()[0]), 6) for line in one.get_lines()}
         self.assertEqual(places, {"pactrain": 0.496, "pactrain ternary": 0.504})
         self.assertEqual((one.get_xlim(), one.get_ylim()), (other.get_xlim(), other.get_ylim()))
+
+    def test_an_unpruned_method_whose_loss_is_not_finite_stays(self) -> None:
+        curve = make_text_curve(1.0, 2.0)
+        curve[-1]["test_loss"] = None
+        axes = {"model": "resnet"}
+        aims = {"aims": (TEXT_TARGET,), "model": "resnet"}
+        dense = make_converge_record("dense", curve=curve, axes=axes, **aims)
+        pruned_axes = {**axes, "pruning.ratio": "0.5"}
+        pruned = make_converge_record("pactrain", curve=make_text_curve(1.0, 2.0), axes=pruned_axes, **aims)
+        figure = fig6.draw(self.compared_by_model(dense, pruned))
+        self.assertIn("dense, not pruned: not finite", legend_texts(figure))
 
     def test_a_ratio_must_be_a_number(self) -> None:
         with self.assertRaisesRegex(InputError, "'half', which is not a number"):

@@ -78,5 +78,25 @@ class RateTraceTest(FigureTest):
         self.assertEqual(self.strips(figure), 1)
         self.assertIn("cap: 100 Mbit/s to 500 Mbit/s", [text.get_text() for text in figure.axes[0].texts])
 
+    def test_a_strip_is_as_high_as_the_highest_cap_of_its_panel(self) -> None:
+        slow = [to(1, 10.0, link="b-1->c"), to(2, 20.0, link="b-1->c")]
+        records = []
+        for links, events in (("fast", [to(500, 10.0)]), ("slow", slow)):
+            record = changed("dense", *events, axes={"links": links})
+            if links == "slow":
+                record["config"]["topology"]["links"] = [LINKS[1] | {"rate": "1 Mbit/s"}]
+            records.append(record)
+        figure = time_to_accuracy.draw(self.compared(*records))
+        tops = [
+            max(strip.get_datalim(axes.transAxes).y1 for strip in axes.collections if strip.get_gid() == "rate")
+            for axes in figure.axes
+        ]
+        self.assertAlmostEqual(tops[0], tops[1])
+
+    def test_the_figure_grows_by_the_strips(self) -> None:
+        plain = time_to_accuracy.draw(self.compared(make_record("dense")))
+        figure = time_to_accuracy.draw(self.compared(changed("fp16", to(500, 10.0), to(100, 90.0))))
+        self.assertGreater(figure.get_figheight(), plain.get_figheight())
+
     def test_without_changes_nothing_is_drawn(self) -> None:
         self.assertEqual(self.strips(time_to_accuracy.draw(self.compared(make_record("dense")))), 0)

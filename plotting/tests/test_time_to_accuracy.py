@@ -244,4 +244,5 @@ class TimeToAccuracyTest(FigureTest):
         figure = time_to_accuracy.draw(self.compared(*records))
         self.assertEqual(legend_texts(figure), ["dense: 160 s"])
         self.assertIn("seeds 1–3", small_print(figure))
-        self.assertIn("95 % confidence interval of the mean over seeds", small_print(figure))
+        self.assertIn("thin curves are runs", small_print(figure))
+        self.assertNotIn("confidence interval", small_print(figure), "none is drawn")

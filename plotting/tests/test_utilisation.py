@@ -9,7 +9,7 @@ import pandas as pd
 import utilisation
 import utilisation_table
 
-from .figure_test import FigureTest, legend_texts
+from .figure_test import FigureTest, legend_texts, small_print
 from .records import make_record, write
 from .test_replay_table import rows_of
 
@@ -61,6 +61,10 @@ class UtilisationTest(FigureTest):
         (line,) = [line for line in figure.axes[0].get_lines() if line.get_label() == "topk 0.01"]
         self.assertEqual(list(line.get_xdata()), [1e7, 1e9])
         self.assertEqual([round(value, 9) for value in line.get_ydata()], [0.6, 0.95])
+
+    def test_methods_do_not_differ_in_the_rate_of_the_axis(self) -> None:
+        figure = utilisation.draw(self.compared(*RUNS, panels=utilisation.of_all_rates))
+        self.assertNotIn("also differ", small_print(figure))
 
     def test_networks_that_are_not_faithful_are_marked(self) -> None:
         degraded = run("dense", "10 Mbit/s", 0.1, fidelity={"verdict": "degraded", "checks": []})
