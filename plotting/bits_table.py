@@ -3,7 +3,6 @@
 """Tabulates each method's bits per weight and compression ratios, from a worker and to it."""
 from __future__ import annotations
 
-import statistics
 import sys
 from functools import partial
 from typing import Sequence
@@ -77,12 +76,12 @@ def compression_text(ratio: float) -> str:
 
 
 def ratio_over(runs: pd.DataFrame, column: str, iterations: pd.Series | float = 1.0) -> float | None:
-    """Returns the bytes of float32 gradients in so many iterations over those in this column, the geometric mean over the
-    runs; None if the records lack them, as older ones do, or if there are none."""
+    """Returns the bytes of float32 gradients in so many iterations over those in this column, of all runs together; None if
+    the records lack them, as older ones do, or if there are none."""
     if column not in runs.columns or "plan.gradient_bytes" not in runs.columns:
         return None
-    ratios = (iterations * runs["plan.gradient_bytes"] / runs[column].where(runs[column] > 0)).dropna()
-    return None if ratios.empty else statistics.geometric_mean(ratios)
+    pairs = pd.DataFrame({"dense": iterations * runs["plan.gradient_bytes"], "own": runs[column]}).dropna()
+    return pairs.dense.sum() / pairs.own.sum() if pairs.own.sum() > 0 else None
 
 
 if __name__ == "__main__":

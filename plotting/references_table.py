@@ -10,7 +10,7 @@ from typing import Sequence
 
 import pandas as pd
 
-from noise import noise_of
+from noise import has_measured_time, noise_of
 from shared.destination import add_destination, markers_of, write_to_destination
 from shared.load import load
 from shared.markdown_table import UNKNOWN, grid
@@ -65,7 +65,7 @@ def row_of(name: str, runs: pd.DataFrame) -> dict[str, str]:
 
 
 def noise_text(runs: pd.DataFrame) -> str:
-    if runs["iteration_time_s.mean"].isna().all():
+    if not has_measured_time(runs).any():
         return UNKNOWN
     noise = noise_of(runs)
     if noise is None:

@@ -17,8 +17,7 @@ MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "ne
 VERDICTS, OF_SPEED_UPS = ("fidelity.verdict",), "_fidelity"
 DEFAULT_CONGESTION_CONTROL = "cubic"
 GIGABYTE = 1e9
-# In a warning about a baseline of another machine or commit; the origin has them all.
-WHERE_MEASURED = re.compile(r"(?<=by another machine or program): .*")
+MEASURED_ELSEWHERE = re.compile(r"(.*) was measured by another machine or program: ")
 
 
 def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
@@ -91,7 +90,7 @@ def has_spread(comparison: Comparison) -> bool:
 def caveats(comparison: Comparison) -> list[str]:
     notes = []
     runs = comparison.runs
-    notes += dict.fromkeys(shortened(WHERE_MEASURED.sub("", warning)) for own in runs["warnings"] for warning in own)
+    notes += warnings_of(runs)
     # A speed-up's verdict covers its baseline, which a selection may leave out.
     notes += meanings_of_marks(
         verdict for name in runs.columns if name in VERDICTS or name.endswith(OF_SPEED_UPS) for verdict in runs[name]
@@ -104,6 +103,14 @@ def caveats(comparison: Comparison) -> list[str]:
     if differing:
         notes.append(f"methods also differ in {', '.join(differing)}")
     return notes + [shortened(line) for line in incomplete_runs(comparison)]
+
+
+def warnings_of(runs: pd.DataFrame) -> list[str]:
+    """Returns the report's warnings about the runs, each once; those about baselines of another machine or commit as one."""
+    warnings = list(dict.fromkeys(warning for own in runs["warnings"] for warning in own))
+    elsewhere = dict.fromkeys(found[1] for warning in warnings if (found := MEASURED_ELSEWHERE.match(warning)))
+    others = [shortened(warning) for warning in warnings if not MEASURED_ELSEWHERE.match(warning)]
+    return [*([f"measured by another machine or program: {', '.join(elsewhere)}"] if elsewhere else []), *others]
 
 
 def shortened(line: str) -> str:
