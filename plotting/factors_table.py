@@ -28,7 +28,7 @@ from shared.number_text import Text, iteration_time_text, target_time_text
 from shared.set_up_cells import set_up_note, speed_up_with_set_up_cell, time_with_set_up_cell
 
 ABOUT = (
-    "vs NAME: speed-up over the method NAME in time to the target, each run over the one of its seed. "
+    "vs NAME: speed-up over the method NAME in time to the target, each run over the one of its seed, and their geometric mean. "
     "Accuracy loss: compared with the first NAME's mean final accuracy; left out if the target is a loss."
 )
 

@@ -26,7 +26,7 @@ from shared.figure import (
     write_figure,
 )
 from shared.report import InputError
-from shared.small_print import OF_DOTS
+from shared.small_print import OF_RATIOS
 
 MODELS, CAPS = "model", "bottleneck.rate"
 GROUP_WIDTH = 0.86  # of the distance between caps
@@ -94,7 +94,7 @@ def draw(comparison: Comparison, models: str = MODELS) -> Figure:
     for panel_axes in first_in_rows(axes):
         panel_axes.set_ylabel(f"Time to {comparison.target.phrase},\nrelative to dense")
     add_legend(figure, axes[0], shown, comparison)
-    add_origin(figure, comparison, OF_DOTS)
+    add_origin(figure, comparison, OF_RATIOS)
     return figure
 
 

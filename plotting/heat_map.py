@@ -42,6 +42,7 @@ ROWS, COLUMNS = "pruning.ratio", "bottleneck.rate"
 COLOURS = "RdBu"
 # Above this share of the scale's end, the background is dark and words are white.
 DARK_FROM = 0.55
+BOUND = {"facecolor": "none", "edgecolor": "white", "hatch": "////", "linewidth": 0.0, "alpha": 0.3}
 NO_TIME = {"facecolor": "0.93", "edgecolor": "0.78", "hatch": "////", "linewidth": 0.0}
 
 
@@ -125,7 +126,7 @@ def draw(comparison: Comparison, over: str = "dense", rows: str = ROWS, columns:
             axes[place], row_values, baselines, rows if axes[place] in first_in_rows(axes) else "", columns, over, comparison
         )
     add_scale(figure, axes, mesh, limit, f"Speed-up over {over}\nin time to {comparison.target.phrase}")
-    add_origin(figure, comparison, OF_MEANS)
+    add_origin(figure, comparison, f"geometric {OF_MEANS}")
     return figure
 
 
@@ -196,6 +197,8 @@ def draw_grid(axes: Axes, grid: list[list[Cell]], limit: float) -> QuadMesh:
             has_time = not math.isnan(cell.ratio)
             if not has_time:
                 axes.add_patch(Rectangle((column, row), 1, 1, **NO_TIME))
+            elif cell.at_most:
+                axes.add_patch(Rectangle((column, row), 1, 1, **BOUND))
             axes.text(
                 column + 0.5,
                 row + 0.5,

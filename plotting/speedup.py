@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from shared.comparison import Comparison, Panel
-from shared.dots import MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
+from shared.dots import MARK_WIDTH, MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
 from shared.figure import (
     TimeUnit,
     add_origin,
@@ -29,14 +29,14 @@ from shared.figure import (
 )
 from shared.method_style import MethodStyle
 from shared.report import InputError
-from shared.small_print import OF_DOTS, missing_of_ratio
+from shared.small_print import OF_RATIOS, missing_of_ratio
 
 BASELINES = ("dense", "fp16")
 # Both rows of a method have its colour and marker; the lower one, over fp16, is pale.
 PALE = {"dense": False, "fp16": True}
 ROW_HEIGHT = 0.38
 # Room for a number beyond the last dot, as a share of the axis; and for one with the number of runs that have a speed-up.
-ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 0.6
+ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 1.1
 LABEL_CHARACTERS = 24
 # Words hide the grid lines and the line at 1.
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
@@ -87,7 +87,7 @@ def draw(comparison: Comparison) -> Figure:
     room = ROOM_FOR_COUNTS if some_missed else ROOM_FOR_NUMBERS
     axes[0].set_xlim(low, high * (high / low) ** room if is_log else (1.0 + room) * high)
     label_methods(axes, comparison)
-    add_origin(figure, comparison, OF_DOTS)
+    add_origin(figure, comparison, OF_RATIOS)
     return figure
 
 
@@ -159,10 +159,11 @@ def draw_group(
     for place, (name, (speedup, dots)) in enumerate(speedups.items()):
         y = row + (place - (len(speedups) - 1) / 2) * ROW_HEIGHT
         draw_dots(axes, y, dots, style, 0.6 * ROW_HEIGHT, pale=PALE[name])
+        mark = max(zip(dots.values, dots.marks))[1] if len(dots.values) > 1 else ""
         axes.annotate(
             speedup.counted_text(),
             (dots.ends[1], y),
-            xytext=(5, 0),
+            xytext=(5 + MARK_WIDTH * len(mark), 0),
             textcoords="offset points",
             va="center",
             bbox=ON_WHITE,

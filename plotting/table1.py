@@ -66,7 +66,7 @@ def share(text: str) -> float:
 
 def rule(tolerance: float) -> list[str]:
     return [
-        "Convergence speed: dense's iterations to the target over the method's. Ratios are of runs with the same seed.",
+        "Convergence speed: dense's iterations to the target over the method's. Ratios are of runs with the same seed, their means geometric.",
         f"✓ convergence: every run reaches the target, in at most {100 * tolerance:g} % more iterations than dense.",
         "✓ all-reduce: the sum of two messages of the method is a message too.",
         "✓ TTA: every run reaches the target, in less time than fp16.",

@@ -12,7 +12,15 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, PercentFormatter
 
 from shared.comparison import Comparison, Panel
-from shared.figure import add_origin, legend_below, name_of, new_figure, parser_of, write_figure
+from shared.figure import (
+    add_origin,
+    legend_below,
+    make_room_for_legends,
+    name_of,
+    new_figure,
+    parser_of,
+    write_figure,
+)
 from shared.rate_trace import bit_per_s, rate_text
 from shared.report import InputError
 from shared.small_print import OF_MEANS
@@ -85,6 +93,7 @@ def draw(comparison: Comparison) -> Figure:
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
     axes.set_ylabel("Compute utilisation")
     legend_below(axes)
+    make_room_for_legends(figure, [axes])
     add_origin(figure, comparison, OF_MEANS)
     return figure
 

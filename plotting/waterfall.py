@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shared.comparison import Comparison
-from shared.dots import Dots, dots_of, draw_dots, verdict_marks
+from shared.dots import MARK_WIDTH, Dots, dots_of, draw_dots, verdict_marks
 from shared.figure import (
     TimeUnit,
     add_origin,
@@ -34,7 +34,6 @@ from shared.small_print import OF_DOTS
 from speedup import Speedup, speedup_over
 
 LABEL_CHARACTERS = 30
-MARK_WIDTH = 5  # in points
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

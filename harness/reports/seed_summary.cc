@@ -217,7 +217,7 @@ std::string spread_note(const Json& groups) {
                ? fmt::format("; with {} seeds it covers the true mean in about {} % of cases", seeds, percent)
                : fmt::format(", with {} in {} %", seeds, percent);
   }
-  return out + ". Means of ratios are geometric.";
+  return out + ".";
 }
 
 std::string seed_group_of(const Json& row) {

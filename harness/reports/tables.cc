@@ -355,7 +355,8 @@ std::string seeds_note(const Table& table, const Json& entries) {
   };
   const bool has_bounds = std::ranges::any_of(
       table.rows, [&](const std::vector<Cell>& row) { return std::ranges::any_of(row, is_bound); });
-  return has_bounds ? fmt::format("{} {}", spread_note(entries), bounds_note) : spread_note(entries);
+  std::string note = spread_note(entries) + " Means of ratios are geometric.";
+  return has_bounds ? fmt::format("{} {}", note, bounds_note) : note;
 }
 
 }  // namespace thinpipe

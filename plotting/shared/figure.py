@@ -30,7 +30,7 @@ NARROWEST_PANEL_IN = 2.0
 SMALL_PRINT_CHARACTERS_PER_IN = 26
 # What the usual height of a figure has room for, and the height of a line more.
 USUAL_SMALL_PRINT_LINES, SMALL_PRINT_LINE_IN = 6, 0.085
-USUAL_LEGEND_ROWS, LEGEND_ROW_IN = 6, 0.12
+USUAL_LEGEND_ROWS, LEGEND_ROW_IN = 4, 0.12
 
 
 def run_figure(

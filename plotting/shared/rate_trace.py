@@ -12,7 +12,8 @@ from matplotlib.axes import Axes
 
 from shared.comparison import Comparison
 
-STRIP_HEIGHT, GAP = 0.05, 0.04  # of the axes
+STRIP_HEIGHT, GAP = 0.05, 0.04  # of the height of the curves, which is about:
+CURVES_HEIGHT_IN = 2.2
 MOST_STRIPS = 8
 # Traces whose steps differ by less than this share of the run are drawn once.
 SAME_TIME = 0.02
@@ -115,28 +116,33 @@ def add_traces(panel_axes: Sequence[Axes], comparison: Comparison, unit_s: float
     first = panel_axes[0]
     low, high = first.get_ylim()
     ticks = [tick for tick in first.get_yticks() if low <= tick <= high]
-    share = 1.0 - most * (STRIP_HEIGHT + GAP)  # that is left to the curves: the figure grows so that they stay as high
-    first.set_ylim(high - (high - low) / share, high)
+    # The figure grows by the strips, so that the curves stay as high.
+    more = most * (STRIP_HEIGHT + GAP)
+    first.set_ylim(high - (high - low) * (1.0 + more), high)
     first.set_yticks(ticks)
-    first.figure.set_figheight(first.figure.get_figheight() / share)
+    panel_rows = len({axes.get_subplotspec().rowspan.start for axes in panel_axes})
+    first.figure.set_figheight(first.figure.get_figheight() + panel_rows * more * CURVES_HEIGHT_IN)
     for axes, own in zip(panel_axes, traces):
-        draw_traces(axes, own, unit_s, comparison)
+        draw_traces(axes, own, 1.0 / (1.0 + more), unit_s, comparison)
 
 
 def draw_traces(
     axes: Axes,
     traces: Sequence[tuple[str | None, RateTrace]],
+    share: float,
     unit_s: float,
     comparison: Comparison,
 ) -> None:
-    """Draws the strips, the first method's at the top. A strip is as high as the panel's highest cap."""
+    """Draws the strips, the first method's at the top. A strip is as high as the panel's highest cap. share: of the axes that
+    the curves have."""
+    height, gap = share * STRIP_HEIGHT, share * GAP
     highest = max((max(trace.rates_bit_per_s) for _, trace in traces), default=1.0)
     left, transform = axes.get_xlim()[0], axes.get_xaxis_transform()
     for place, (method, trace) in enumerate(traces):
-        bottom = (len(traces) - 1 - place) * (STRIP_HEIGHT + GAP)
+        bottom = (len(traces) - 1 - place) * (height + gap)
         colour = "0.45" if method is None else comparison.styles[method].colour
         times = [max(time / unit_s, left) for time in (*trace.times_s, trace.end_s)]
-        heights = [bottom + STRIP_HEIGHT * rate / highest for rate in trace.rates_bit_per_s]
+        heights = [bottom + height * rate / highest for rate in trace.rates_bit_per_s]
         heights.append(heights[-1])
         axes.fill_between(
             times, bottom, heights, step="post", transform=transform, color=colour, alpha=0.3, linewidth=0.0, gid="rate"
@@ -144,7 +150,7 @@ def draw_traces(
         axes.plot(times, heights, drawstyle="steps-post", transform=transform, color=colour, linewidth=0.6, label="_rate")
         axes.text(
             0.01,
-            bottom + STRIP_HEIGHT + 0.004,
+            bottom + height + 0.004,
             words_for(trace, None if method is None else comparison.shown(method)),
             transform=axes.transAxes,
             fontsize="xx-small",

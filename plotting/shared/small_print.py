@@ -28,6 +28,7 @@ def origin(comparison: Comparison, more: Iterable[str] = ()) -> str:
 # What is drawn of several seeds. {spread} is the report's meaning of intervals.
 OF_CURVES = "thin curves are runs, thick ones means"
 OF_DOTS = "small dots are runs, large ones means; lines: {spread}"
+OF_RATIOS = "small dots are runs, large ones geometric means; lines: {spread}"
 OF_MEANS = "means over seeds"
 
 

@@ -41,9 +41,9 @@ class LevelOverBytesTest(FigureTest):
             ]
             return level_over_bytes.draw(self.compared(*records)).get_figheight()
 
-        few, some, many = height_in(6), height_in(12), height_in(24)
+        few, some, many = height_in(6), height_in(8), height_in(24)
         self.assertEqual(few, some)
-        self.assertAlmostEqual(many - some, 6 * 0.12)
+        self.assertAlmostEqual(many - some, 8 * 0.12)
 
     def test_the_program_takes_runs_without_times(self) -> None:
         write(self.directory, make_record("dense", mode="converge", train_time_s=None))
