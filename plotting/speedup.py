@@ -36,7 +36,7 @@ BASELINES = ("dense", "fp16")
 PALE = {"dense": False, "fp16": True}
 ROW_HEIGHT = 0.38
 # Room for a number beyond the last dot, as a share of the axis; and for one with the number of runs that have a speed-up.
-ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 1.1
+ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 1.3
 LABEL_CHARACTERS = 24
 # Words hide the grid lines and the line at 1.
 ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}

@@ -111,7 +111,7 @@ def warnings_of(runs: pd.DataFrame) -> list[str]:
     warnings = list(dict.fromkeys(warning for own in runs["warnings"] for warning in own))
     elsewhere = dict.fromkeys(found[1] for warning in warnings if (found := MEASURED_ELSEWHERE.match(warning)))
     others = [shortened(warning) for warning in warnings if not MEASURED_ELSEWHERE.match(warning)]
-    return [*([f"measured by another machine or program: {', '.join(elsewhere)}"] if elsewhere else []), *others]
+    return [*([f"baselines measured by another machine or program: {', '.join(elsewhere)}"] if elsewhere else []), *others]
 
 
 def shortened(line: str) -> str:

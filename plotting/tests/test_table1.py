@@ -175,7 +175,7 @@ class Table1Test(TableTest):
         fp16 = make_record("fp16")
         fp16["provenance"]["git_commit"] = "0" * 40
         last = self.made(make_record("dense"), fp16).splitlines()[-1]
-        self.assertTrue(last.endswith(" · measured by another machine or program: fp16, dense"), last)
+        self.assertTrue(last.endswith(" · baselines measured by another machine or program: fp16, dense"), last)
 
     def test_failed_runs_stay_without_a_verdict(self) -> None:
         write(self.directory, make_record("dense"), make_record("fp16"), failed_record("topk 0.1"))
