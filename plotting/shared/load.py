@@ -134,16 +134,15 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
     method_names = [configured_method(record) for record in current]  # before flat_part() simplifies the trainer
     runs = pd.json_normalize([flat_part(record) for record in current], sep=".")
     runs = runs.reindex(columns=[*runs.columns, *(name for name in RUN_COLUMNS if name not in runs.columns)])
-    judged = pd.DataFrame([judged_part(row) for _, row in pairs], index=runs.index)
+    judged = pd.DataFrame([judged_part(row) for _, row in pairs], index=runs.index).assign(
+        method=[method_of(record) for record in current],
+        method_name=method_names,
+        other_axes=[other_axes_of(record) for record in current],
+        end_time_s=pd.to_numeric(pd.Series([end_time_s(record) for record in current], dtype=object)),
+    )
     return Results(
         directory,
-        runs.assign(
-            method=[method_of(record) for record in current],
-            method_name=method_names,
-            other_axes=[other_axes_of(record) for record in current],
-            end_time_s=pd.to_numeric(pd.Series([end_time_s(record) for record in current], dtype=object)),
-            **{name: judged[name] for name in judged.columns},
-        ),
+        pd.concat([runs.drop(columns=judged.columns, errors="ignore"), judged], axis=1),
         curves_of(current),
         {group_of(entry): Group(entry) for entry in report["groups"]},
         report["spread"],

@@ -110,8 +110,10 @@ def warnings_of(runs: pd.DataFrame) -> list[str]:
     """Returns the report's warnings about the runs, each once; those about baselines of another machine or commit as one."""
     warnings = list(dict.fromkeys(warning for own in runs["warnings"] for warning in own))
     elsewhere = dict.fromkeys(found[1] for warning in warnings if (found := MEASURED_ELSEWHERE.match(warning)))
-    others = [shortened(warning) for warning in warnings if not MEASURED_ELSEWHERE.match(warning)]
-    return [*([f"baselines measured by another machine or program: {', '.join(elsewhere)}"] if elsewhere else []), *others]
+    others = [warning for warning in warnings if not MEASURED_ELSEWHERE.match(warning)]
+    if elsewhere:
+        others.insert(0, f"baselines measured by another machine or program: {', '.join(elsewhere)}")
+    return list(map(shortened, others))
 
 
 def shortened(line: str) -> str:
