@@ -168,10 +168,9 @@ struct SeedsColumn {
   const char* meaning;
   Style style;
   bool is_to_target = false;  // whether runs that did not reach the target count with their whole run
-  const char* without =
-      nullptr;  // the same without set-up: the cell is "unknown" unless as many runs have both
-  const char* speed_up =
-      nullptr;  // that the quantity is, whose bounds and verdict it has; nullptr for others
+  // The same without set-up: the cell is "unknown" unless as many runs have both.
+  const char* without = nullptr;
+  const char* speed_up = nullptr;  // that it is, whose bounds and verdict it has; nullptr for others
 };
 constexpr SeedsColumn seeds_columns[] = {
     {"time_to_accuracy_s", "time to target",
