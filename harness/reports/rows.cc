@@ -115,6 +115,13 @@ Json quotient(const Json& one, const Json& other) {
 void add_comparison(Digest& run, const Digest* baseline, const std::string& name) {
   Json& row = run.row;
   const std::string speed_up = "speed_up_over_" + name;
+  if (baseline != nullptr && baseline->row.at("hold") != row.at("hold")) {
+    row["warnings"].push_back(
+        fmt::format("{} counts a target as held after {} evaluations and this run after {}, so they are not "
+                    "compared; give both the same with --hold",
+                    name, baseline->row.at("hold").dump(), row.at("hold").dump()));
+    baseline = nullptr;
+  }
   row["baseline_" + name] = baseline == nullptr ? Json(nullptr) : baseline->row.at("run_id");
   const bool reached = row.at("reached") == true;
   const bool they_reached = baseline != nullptr && baseline->row.at("reached") == true;

@@ -103,6 +103,18 @@ TEST(ReportRows, ATargetCountsWhenItIsHeldForTheRunsOwnNumberOfEvaluations) {
   EXPECT_EQ(asked.at("time_to_accuracy_s"), 20);
 }
 
+TEST(ReportRows, ABaselineThatHoldsItsTargetForLongerIsNone) {
+  Json dense = report_record("dense", 0, 100);
+  dense["config"]["hold"] = 3;
+  Json topk = report_record("topk", 0, 20);
+  topk["config"]["hold"] = 1;
+  const Json row = rows_of({dense, topk})[1];
+  EXPECT_TRUE(row.at("speed_up_over_dense").is_null());
+  EXPECT_TRUE(row.at("baseline_dense").is_null());
+  EXPECT_THAT(row.at("warnings").dump(),
+              testing::HasSubstr("dense counts a target as held after 3 evaluations"));
+}
+
 TEST(ReportRows, TheBytesOfAnIterationThatWasRepeatedCountOnce) {
   Json record = report_record("topk", 0, 20);
   const auto bytes = [&record] {
