@@ -75,11 +75,12 @@ class Cache {
   }
 
   Model& model(const TrainingConfig& config) {
-    const Json key = {config.seed, config.model, config.dataset, write_options(config.weights)};
+    const TrainingConfig planned = with_seed_of_weights(config);
+    const Json key = {planned.seed, config.model, config.dataset, write_options(config.weights)};
     if (key != model_key_) {
       model_.reset();  // before the next one is created: memory for one is enough
       model_key_ = nullptr;
-      model_ = make_model(config, data(config).dataset->shape(), {});
+      model_ = make_model(planned, data(config).dataset->shape(), {});
       if (config.weights.file && !files_.weights(*config.weights.file).missing) load_file(config);
       model_key_ = key;
       mask_.reset();
@@ -91,13 +92,20 @@ class Cache {
   const Mask& final_mask(const TrainingConfig& config) {
     Model& pruned = model(config);
     if (!mask_ || config.pruning != pruning_) {
-      mask_ = choose_mask(config, pruned, *data(config).dataset, make_pruning(config).schedule.final_ratio());
+      mask_ = choose_mask(with_seed_of_weights(config), pruned, *data(config).dataset,
+                          make_pruning(config).schedule.final_ratio());
       pruning_ = config.pruning;
     }
     return *mask_;
   }
 
  private:
+  // Pre-trained weights are not known yet, and those of one seed stand for them: a sweep over seeds needs one model.
+  static TrainingConfig with_seed_of_weights(TrainingConfig config) {
+    if (config.pretraining.iterations > 0) config.seed = 1;
+    return config;
+  }
+
   // Weights for pre-training on other data may only fit a model of those data.
   void load_file(const TrainingConfig& config) {
     try {
