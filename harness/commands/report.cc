@@ -254,7 +254,7 @@ void add_report(CLI::App& program, Invocation& invocation) {
       "  thinpipe report results/quickstart --tensorboard /tmp/curves && tensorboard --logdir /tmp/curves\n"
       "A speed-up compares a run with the dense or fp16 run that differs only in method and pruning,\n"
       "or, if there is none, in the optimiser too;\n"
-      "\">\" marks a lower bound: the baseline never reached the target. Wire bytes and link use are for\n"
+      "\"≥\" marks a lower bound: the baseline never reached the target. Wire bytes and link use are for\n"
       "the busiest bottleneck direction. \"/predicted\" is the measured over the predicted iteration time;\n"
       "compute, encode and exposed are parts of an iteration in ms. Columns without values are omitted.\n"
       "If runs differ only in their seed, a second table has their means.\n"
