@@ -135,8 +135,13 @@ std::vector<Hop> HostPaths::between(const std::string& from, const std::string& 
 
 std::optional<std::pair<std::string, std::string>> HostPaths::hosts_across(const Hop& hop) const {
   if (across_.empty()) {
-    for (const std::string& from : topology_.hosts) {
-      for (const std::string& to : topology_.hosts) note_path(from, to);
+    // Neighbours first: flows between them leave other hosts' links free for other flows.
+    const std::vector<std::string>& hosts = topology_.hosts;
+    for (std::size_t distance = 1; distance < hosts.size(); ++distance) {
+      for (std::size_t i = 0; i + distance < hosts.size(); ++i) {
+        note_path(hosts[i], hosts[i + distance]);
+        note_path(hosts[i + distance], hosts[i]);
+      }
     }
   }
   const auto found = across_.find({hop.link, hop.from});

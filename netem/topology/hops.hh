@@ -57,7 +57,8 @@ class HostPaths {
   std::vector<Hop> between(const std::string& from, const std::string& to) const;
 
   // Returns a sending and a receiving host whose traffic crosses the hop: without a lower cap on its path if there are such
-  // hosts, and with as few other caps as possible; nullopt if no path between hosts crosses the hop.
+  // hosts, with as few other caps as possible, and near each other in the topology's order; nullopt if no path between
+  // hosts crosses the hop.
   std::optional<std::pair<std::string, std::string>> hosts_across(const Hop& hop) const;
 
   // A sending and a receiving host, or the reason why there are none.

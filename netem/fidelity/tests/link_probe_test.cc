@@ -16,6 +16,7 @@ namespace thinpipe::netem {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 std::vector<Check> checks_of(const Network& network) {
   return probe_links(network, "before training");
@@ -52,6 +53,16 @@ TEST(LinkProbeTest, ALinkBehindAnotherWithTheSameCapIsJudged) {
   } while (judge(checks).verdict != "faithful" && chances.left());
   if (chances.undecided()) GTEST_SKIP() << chances.reason();
   EXPECT_EQ(judge(checks).verdict, "faithful") << to_json(judge(checks)).dump(1);
+}
+
+// One after another they would take longer than a probe may.
+TEST(LinkProbeTest, ManyLinksOfHostsAreFilledTogether) {
+  const Network network(
+      parse_topology(Json::parse(R"({"name": "star", "hosts": {"w": 16}, "switches": ["hub"],
+      "links": [{"between": ["w", "hub"], "rate": "100 Mbit/s"}]})"),
+                     {"star", ""}));
+  for (const Check& check : checks_of(network))
+    EXPECT_THAT(check.note, Not(HasSubstr("takes longer"))) << check.name;
 }
 
 // A run would count it as its own. One or two frames without data still follow, from timers of TCP.
