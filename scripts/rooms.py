@@ -55,7 +55,7 @@ PARTS = {
     "harness/commands": Part(rooms=("options", "."), uses=()),
     "harness/run": Part(rooms=("network", "."), uses=()),
     "harness/reports": Part(rooms=(".", "comparison"), uses=()),
-    "trainer/commands": Part(rooms=("conformance", "."), uses=()),
+    "trainer/commands": Part(rooms=("conformance", "planning", "."), uses=()),
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),
     "trainer/models": Part(rooms=("layers", "."), uses=()),
     "trainer/collectives": Part(rooms=(".", "transport", "algorithms", "backends"), uses=()),

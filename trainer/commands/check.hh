@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Answers for the controller, which has no LibTorch: whether a configuration is valid, its form with all
-// defaults, its cost, and the registered names and options.
+// defaults, and its cost.
 #pragma once
 
 #include <iosfwd>
@@ -25,10 +25,5 @@ Json check_configurations(const Json& configurations);
 // Reads a configuration from each line and writes its answer, as above, in one line before it reads the next.
 // Data, and the last model and its mask, are kept in between.
 void check_lines(std::istream& in, std::ostream& out);
-
-// Returns every registry with each entry's summary and options, the keys of the configuration itself
-// (describe_training_config), the number of CUDA devices that LibTorch finds, and the versions of the
-// libraries in use.
-Json describe();
 
 }  // namespace thinpipe::trainer

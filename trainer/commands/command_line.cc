@@ -21,6 +21,7 @@
 #include "trainer/commands/compute_cost.hh"
 #include "trainer/commands/convergence.hh"
 #include "trainer/commands/convert.hh"
+#include "trainer/commands/describe.hh"
 #include "trainer/commands/estimation.hh"
 #include "trainer/commands/forward.hh"
 #include "trainer/commands/method_checking.hh"
