@@ -33,7 +33,7 @@ struct Started {
   bool operator==(const Started&) const = default;
 };
 
-// Reported by thinpipe-trainer's rank 0.
+// Reported by rank 0 of the trainers that come with Thinpipe.
 struct Dataset {
   static constexpr std::string_view name = "dataset";
   std::string hash = {};  // of the content

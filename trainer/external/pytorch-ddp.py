@@ -257,7 +257,7 @@ class Worker:
         dist.init_process_group(
             "gloo", f"file://{description['rendezvous_directory']}/pytorch", rank=self.rank, world_size=self.workers
         )
-        self.check_data(config["dataset"]["name"])
+        self.report_data(config["dataset"]["name"])
         self.model = hooks.replica_of(self.bare, self.training.first_bucket_bytes, self.training.bucket_bytes)
         self.optimiser = optimiser_of(config["optimiser"], self.bare.parameters())
         self.clip_norm = config["training"]["clip_norm"]
@@ -268,16 +268,20 @@ class Worker:
         self.times_report = TimesReport() if description.get("report_worker_times", False) else None
         self.reports_starts = self.rank == 0 and description.get("report_iteration_starts", False)
 
-    def check_data(self, name: str) -> None:
-        """Compares the data of all workers if each has called a function of the user's to get them."""
-        if ".py:" not in name:
-            return
-        hashes = [None] * self.workers
-        dist.all_gather_object(hashes, self.training.data_hash())
-        if len(set(hashes)) > 1:
-            raise Refusal(
-                f"{name} does not return the same data to every worker: the function must seed whatever it draws"
-            )
+    def report_data(self, name: str) -> None:
+        """Tells the controller which data are trained on, after comparing those of all workers if each has called a
+        function of the user's to get them."""
+        from_function = ".py:" in name
+        own_hash = self.training.data_hash() if self.rank == 0 or from_function else None
+        if from_function:
+            hashes = [None] * self.workers
+            dist.all_gather_object(hashes, own_hash)
+            if len(set(hashes)) > 1:
+                raise Refusal(
+                    f"{name} does not return the same data to every worker: the function must seed whatever it draws"
+                )
+        if self.rank == 0:
+            report("dataset", hash=own_hash)
 
     def run(self) -> None:
         self.evaluate()

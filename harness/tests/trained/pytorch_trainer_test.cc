@@ -66,6 +66,7 @@ TEST(PyTorchTrainer, TrainsAsOursDoes) {
     expect_same_losses(ours, theirs, 1e-3);
     EXPECT_EQ(theirs.at("iterations"), ours.at("iterations"));
     EXPECT_EQ(theirs.at("parameters"), ours.at("parameters"));
+    EXPECT_EQ(theirs.at("provenance").at("dataset_hash"), ours.at("provenance").at("dataset_hash"));
     EXPECT_EQ(theirs.at("traffic").at("payload_bytes_per_worker"),
               ours.at("traffic").at("payload_bytes_per_worker"));
     EXPECT_TRUE(theirs.at("iteration_time_s").at("exchange").is_null());
