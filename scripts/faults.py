@@ -184,7 +184,7 @@ FAULTS = [
         old='{"synchroniser", "pruning"}',
         new='{"synchroniser", "pruning", "seed"}',
         program="harness_tests",
-        tests="ReportRows.*",
+        tests="ReportBaselines.*:ReportRows.*",
     ),
     Fault(
         name="method that encodes in no time",

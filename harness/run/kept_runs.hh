@@ -30,7 +30,8 @@ struct Repeat {
 // `results`, in all of these: the experiment's own folder.
 std::filesystem::path record_path(const Run& run, const std::filesystem::path& results);
 
-// Returns a hash that tells records apart; empty if the run has none.
+// Returns a hash that tells records apart; empty if the run has none. For records that another node writes: to open a
+// file on NFS shows its present content, while its time of change may come from a cache.
 std::string record_hash(const Run& run, const std::filesystem::path& results);
 
 // Returns the digest of the run's record, whatever its status, with the run's present label; nullopt if there is
