@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measures how long each command of the README, the tutorials and the how-to guides takes, and writes
-docs/reference/command-times.md from results/reference/command-times.json.
+"""Measures how long each command of the README, the tutorials and the how-to guides takes, and how much memory and disk,
+and writes docs/reference/command-times.md from results/reference/command-times.json.
 
     scripts/command_times.py                           pages of which some command has no time yet
     scripts/command_times.py docs/how-to/figures.md    only these pages, again
@@ -34,6 +34,7 @@ from check_docs import STAND_INS, commands  # noqa: E402
 from json_blocks import blocks  # noqa: E402
 
 from cpu_name import machine  # noqa: E402
+from machine_use import MachineUse  # noqa: E402
 
 TIMES = ROOT / "results" / "reference" / "command-times.json"
 TABLE = ROOT / "docs" / "reference" / "command-times.md"
@@ -51,6 +52,7 @@ FROM_ELSEWHERE = ("quickstart", "convergence", "bandwidth-by-prune-ratio")
 HEAD = """# How long commands take
 
 Wall time of every command of the README, the tutorials and the how-to guides, each run once, in the order of its page.
+Memory is the most that the whole machine used at a time, disk what is used after the command, both relative to the moment before it; less than 0.1 GB is not listed.
 Times of runs depend little on the machine where the emulated network limits them, and much on its cores elsewhere.
 `scripts/command_times.py` measures them and writes this page.
 """
@@ -149,15 +151,17 @@ def measure(page: Path, options: argparse.Namespace, times: dict[tuple[str, str]
             if why_not(command) or (builds(command) and not options.builds):
                 continue
             began = time.monotonic()
-            ran = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=clone, env=environment,
-                                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+            with MachineUse(clone) as use:
+                ran = subprocess.run(["bash", "-euo", "pipefail", "-c", command], cwd=clone, env=environment,
+                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
             seconds = time.monotonic() - began
             if ran.returncode:
                 raise Failure(f"{name_of(page)}: '{command}' ended with {ran.returncode}: {ran.stdout[-2000:]}")
             print(f"{seconds:7.1f} s  {command}", flush=True)
             key = key_of(page, command)
-            times[key] = {"page": key[0], "command": command, "seconds": round(seconds, 2), "machine": machine(),
-                          "commit": commit(), "date": datetime.date.today().isoformat()}
+            times[key] = {"page": key[0], "command": command, "seconds": round(seconds, 2),
+                          "memory_bytes": use.memory_bytes, "disk_bytes": use.disk_bytes,
+                          "machine": machine(), "commit": commit(), "date": datetime.date.today().isoformat()}
             write_times(times)
 
 
@@ -173,6 +177,11 @@ def time_of(entry: dict | None) -> str:
     return readable(entry["seconds"]) if entry else "not measured yet"
 
 
+def size_of(entry: dict | None, kind: str) -> str:
+    size_gb = (entry or {}).get(kind, 0) / 1e9
+    return f"{size_gb:.1f} GB" if size_gb >= 0.1 else ""
+
+
 def table(times: dict[tuple[str, str], dict]) -> str:
     out = HEAD
     if times:
@@ -183,10 +192,13 @@ def table(times: dict[tuple[str, str], dict]) -> str:
         if not rows:
             continue
         title = page.read_text(encoding="utf-8").splitlines()[0].lstrip("# ")
-        out += f"\n## {title}\n\n[{name_of(page)}]({os.path.relpath(page, TABLE.parent)})\n\n| command | time |\n|---|---|\n"
+        out += f"\n## {title}\n\n[{name_of(page)}]({os.path.relpath(page, TABLE.parent)})\n\n"
+        out += "| command | time | memory | disk |\n|---|---:|---:|---:|\n"
         for command in rows:
-            took = why_not(command) or time_of(times.get(key_of(page, command)))
-            out += f"| `{command.replace('|', chr(92) + '|')}` | {took} |\n"
+            entry = times.get(key_of(page, command))
+            took = why_not(command) or time_of(entry)
+            sizes = f"{size_of(entry, 'memory_bytes')} | {size_of(entry, 'disk_bytes')}"
+            out += f"| `{command.replace('|', chr(92) + '|')}` | {took} | {sizes} |\n"
     return out
 
 

@@ -24,11 +24,11 @@ class CommandTimesTest(unittest.TestCase):
     def test_a_page_lists_its_commands_with_a_time_or_the_reason_for_none(self) -> None:
         page = command_times.ROOT / "docs" / "how-to" / "looking-inside.md"
         doctor = "build/release/thinpipe doctor"
-        entry = {"seconds": 3.2, "machine": "a machine", "commit": "abc", "date": "2026-11-28"}
+        entry = {"seconds": 3.2, "memory_bytes": 2_340_000_000, "disk_bytes": 99_000_000, "machine": "a machine", "commit": "abc", "date": "2026-11-28"}
         text = command_times.table({command_times.key_of(page, doctor): entry})
         self.assertIn("\nMachine: a machine; commit: abc; 2026-11-28.\n", text)
-        self.assertIn("| `build/release/thinpipe doctor` | 3 s |", text)
-        self.assertIn("--host w3` | until you leave the shell |", text)
+        self.assertIn("| `build/release/thinpipe doctor` | 3 s | 2.3 GB |  |", text)
+        self.assertIn("--host w3` | until you leave the shell |  |  |", text)
         self.assertIn("not measured yet", text)
         self.assertEqual(text.count("| 3 s |"), 1, "the same command of another page has a time of its own")
 
