@@ -21,7 +21,7 @@ build/release/thinpipe run experiments/smoke-loopback.json
 
 step "4 of 4: six methods over two links of 100 Mbit/s, eight workers. About 6 minutes on two cores"
 build/release/thinpipe run experiments/quickstart.json "$@"
-for figure in time_to_accuracy speedup; do
+for figure in time_to_accuracy speedup breakdown; do
   /usr/bin/python3 "plotting/$figure.py" results/quickstart
 done
 

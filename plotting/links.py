@@ -18,6 +18,7 @@ from matplotlib.ticker import PercentFormatter
 
 from shared.comparison import Comparison
 from shared.figure import add_origin, parser_of, write_figure
+from shared.iteration_parts import COMPUTE, WAIT, WHOLE, Part
 from shared.link_series import FILE_NAME, LinkSeries, read_link_series
 from shared.load import Results
 from shared.look import PAGE_WIDTH_IN
@@ -33,7 +34,6 @@ STRIP_HEIGHT_IN, SINGLE_STRIP_HEIGHT_IN, MOST_STRIPS_HEIGHT_IN = 0.11, 0.25, 3.0
 MOST_LABELLED_STRIPS = 12
 # Of more iterations, the parts would be narrower than a line.
 MOST_ITERATIONS = 80
-COMPUTE_COLOUR, EXCHANGE_COLOUR, UNKNOWN_COLOUR = "#4477aa", "#ccbb44", "#999999"
 RATE_COLOUR, QUEUE_COLOUR, DROP_COLOUR = "#66aa99", "#333333", "#cc3311"
 
 
@@ -173,19 +173,20 @@ def draw_iterations(
         text = f"{most} iterations: choose at most {MOST_ITERATIONS} with --from and --to to see their parts"
         axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center", fontsize="small", color="0.4")
         return
-    unused_labels = {COMPUTE_COLOUR: "compute", EXCHANGE_COLOUR: "waits for the exchange", UNKNOWN_COLOUR: "iteration"}
+    labelled: set[Part] = set()
     for rank, iterations in shown.items():
-        spans: dict[str, list[tuple[float, float]]] = {COMPUTE_COLOUR: [], EXCHANGE_COLOUR: [], UNKNOWN_COLOUR: []}
+        spans: dict[Part, list[tuple[float, float]]] = {COMPUTE: [], WAIT: [], WHOLE: []}
         for each in iterations:
             if each.exposed_s is None:
-                spans[UNKNOWN_COLOUR].append((each.end_s - each.whole_s, each.whole_s))
+                spans[WHOLE].append((each.end_s - each.whole_s, each.whole_s))
             else:
-                spans[COMPUTE_COLOUR].append((each.end_s - each.whole_s, each.whole_s - each.exposed_s))
-                spans[EXCHANGE_COLOUR].append((each.end_s - each.exposed_s, each.exposed_s))
-        for colour, bars in spans.items():
-            if bars:
-                looks = {"facecolors": colour, "edgecolors": "white", "linewidth": 0.3}
-                axes.broken_barh(bars, (rank - 0.45, 0.9), **looks, label=unused_labels.pop(colour, None), gid=f"worker {rank}")
+                spans[COMPUTE].append((each.end_s - each.whole_s, each.whole_s - each.exposed_s))
+                spans[WAIT].append((each.end_s - each.exposed_s, each.exposed_s))
+        for part in (part for part, bars in spans.items() if bars):
+            looks = {"facecolors": part.colour, "edgecolors": "white", "linewidth": 0.3}
+            label = None if part in labelled else part.label
+            axes.broken_barh(spans[part], (rank - 0.45, 0.9), **looks, label=label, gid=f"worker {rank}")
+            labelled.add(part)
     if any(shown.values()):
         legend = axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, fontsize="x-small", borderpad=0.0)
         legend.set_in_layout(False)  # it has room beside the next title

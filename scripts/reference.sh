@@ -114,6 +114,7 @@ make_quickstart() {
   records quickstart quickstart --repeat 5
   picture quickstart time_to_accuracy
   picture quickstart speedup
+  picture quickstart breakdown
   table docs/results/quickstart.md report_block $reference/quickstart
 }
 make_bandwidth-by-prune-ratio() {

@@ -153,7 +153,11 @@ def common_target(results: Results) -> Target:
 
 
 def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
+    """Groups the runs by their other axes. Titles leave out axes that do not tell panels apart: see shared_axes()."""
     titles = [in_words(axes) for axes in runs.other_axes]
+    if len(set(titles)) > 1:
+        shared = shared_axes(runs)
+        titles = [in_words({axis: value for axis, value in axes.items() if axis not in shared}) for axes in runs.other_axes]
     order = sorted(set(titles), key=quantity_key)
     if len(order) > MOST_PANELS:
         raise InputError(
@@ -165,6 +169,12 @@ def panels_of(runs: pd.DataFrame) -> tuple[Panel, ...]:
     for panel in panels:
         check_comparable(panel)
     return panels
+
+
+def shared_axes(runs: pd.DataFrame) -> dict[str, str]:
+    """Returns the axes, other than the method, on which all runs have one value."""
+    settings = [set(axes.items()) for axes in runs.other_axes]
+    return dict(sorted(set.intersection(*settings))) if settings else {}
 
 
 def with_modes(settings: Sequence[dict[str, str]], modes: Iterable[str]) -> list[dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any, Iterable
 
 import pandas as pd
 
-from shared.comparison import Comparison, also_differing
+from shared.comparison import Comparison, also_differing, in_words, quantity_key, shared_axes
 from shared.origin import listed, origin_of, whole
 from shared.report import VERDICT_MARKS, Bounded, Group
 
@@ -16,6 +16,8 @@ MEANINGS_OF_MARKS = {"degraded": "network emulation degraded", "not judged": "ne
 # Columns with the verdicts on networks: of runs, and of speed-ups.
 VERDICTS, OF_SPEED_UPS = ("fidelity.verdict",), "_fidelity"
 DEFAULT_CONGESTION_CONTROL = "cubic"
+# Axes that other parts of the small print have.
+IN_OTHER_PARTS = ("mode", "bottleneck.rate")
 GIGABYTE = 1e9
 MEASURED_ELSEWHERE = re.compile(r"(.*) was measured by another machine or program: ")
 
@@ -35,13 +37,20 @@ OF_MEANS = "means over seeds"
 def caption(comparison: Comparison, of_seeds: str, shown: Iterable[str]) -> str:
     """Returns the small print below a figure: the origin with the network and the machine, what is drawn of several seeds,
     and the meaning of the signs in the words that are shown."""
-    more = [*network_of(comparison.runs), *machine_of(comparison.runs)]
+    more = [*selected(comparison), *network_of(comparison.runs), *machine_of(comparison.runs)]
     if has_spread(comparison):
         more.append(of_seeds.format(spread=comparison.results.spread_note.removeprefix("[low, high]: ").removesuffix(".")))
     if has_bound(shown):
         more.append(comparison.results.bounds_note.removesuffix("."))
     held = listed(whole(comparison.runs["hold"]))
     return origin(comparison, [*more, *([f"target held for {held} evaluations"] if held not in ("1", "unknown") else [])])
+
+
+def selected(comparison: Comparison) -> Iterable[str]:
+    """Yields the axes that the titles of panels leave out because all runs have one value there."""
+    shared = {axis: value for axis, value in shared_axes(comparison.runs).items() if axis not in IN_OTHER_PARTS}
+    if shared and len(comparison.panels) > 1:
+        yield in_words(shared)
 
 
 def has_bound(shown: Iterable[str]) -> bool:
@@ -54,10 +63,13 @@ def missing_of_ratio(group: Group, ratio: Bounded, runs: int) -> str:
 
 
 def network_of(runs: pd.DataFrame) -> Iterable[str]:
-    """Yields the collective, the burst and the delay of the bottlenecks, and a congestion control other than the default."""
+    """Yields the collective, the rate, burst and delay of the bottlenecks, and a congestion control other than the default."""
     if runs["config.collective.name"].notna().any():
         yield f"collective {listed(runs['config.collective.name'])}"
     bottlenecks = [link for links in runs["config.topology.links"] for link in bottlenecks_of(links)]
+    rates = {link["rate"] for link in bottlenecks if isinstance(link.get("rate"), str)}
+    if rates:
+        yield f"bottlenecks {', '.join(sorted(rates, key=quantity_key))}"
     bursts = {link["burst"] for link in bottlenecks if "burst" in link}
     if bursts:
         yield f"burst {', '.join(sorted(bursts))}"

@@ -9,7 +9,7 @@ import time_to_accuracy
 from shared.comparison import quantity_key
 from shared.origin import machines, seeds
 
-from .figure_test import FigureTest
+from .figure_test import FigureTest, small_print
 from .records import METHODS, failed_record, make_record, make_text_curve, make_text_record, write, write_exported
 
 
@@ -101,6 +101,30 @@ class CommandLineTest(FigureTest):
         write(self.directory, failed_record("dense"), failed_record("fp16"))
         self.assertEqual(self.program(time_to_accuracy)[0], 0)
         self.assertEqual(self.program(speedup)[0], 2)
+
+
+class PanelTitleTest(FigureTest):
+    def test_titles_have_the_axes_that_tell_panels_apart_and_the_small_print_the_others(self) -> None:
+        runs = [
+            make_record("dense", axes={"bottleneck.rate": "100 Mbit/s", "network": "star", "bottleneck.queue": queue})
+            for queue in ("125 kB", "1 MB")
+        ]
+        figure = time_to_accuracy.draw(self.compared(*runs))
+        self.assertEqual([axes.get_title() for axes in figure.axes], ["bottleneck.queue = 125 kB", "bottleneck.queue = 1 MB"])
+        self.assertIn("network = star", small_print(figure))
+
+    def test_a_single_panel_has_all_axes_in_its_title(self) -> None:
+        figure = time_to_accuracy.draw(self.compared(make_record("dense", axes={"network": "star"})))
+        self.assertEqual(figure.axes[0].get_title(), "network = star")
+        self.assertNotIn("network = star", small_print(figure))
+
+    def test_the_small_print_has_the_rate_of_the_bottlenecks(self) -> None:
+        record = make_record("dense")
+        link = {"between": ["left", "middle"], "burst": "4 kB"}
+        record["config"]["topology"]["links"] = [
+            {**link, "bottleneck": True, "rate": "100 Mbit/s"}, {**link, "bottleneck": False, "rate": "5 Gbit/s"},
+        ]  # fmt: skip
+        self.assertIn("bottlenecks 100 Mbit/s · burst 4 kB", small_print(time_to_accuracy.draw(self.compared(record))))
 
 
 class OriginTest(unittest.TestCase):
