@@ -14,7 +14,7 @@ from shared.method_style import MethodStyle
 from shared.report import RESTRICTED, VERDICT_MARKS, Spread
 
 MEAN_SIZE, RUN_SIZE = 3.9, 1.7
-MARK_WIDTH = 7  # in points
+MARK_WIDTH = 10  # in points, with the space after it
 # The axis is logarithmic if the values differ by this ratio.
 LOG_AXIS_FROM_RATIO = 3.0
 
