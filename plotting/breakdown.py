@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from typing import Sequence
 
 import pandas as pd
@@ -14,12 +13,14 @@ from matplotlib.patches import Patch
 
 from shared.comparison import Comparison, Panel
 from shared.figure import (
+    ON_WHITE,
     add_origin,
     first_in_rows,
     legend_below,
-    legend_label,
     marks_of,
+    methods_shown,
     new_figure,
+    row_name,
     run_figure,
     state_of,
 )
@@ -36,8 +37,6 @@ COMMUNICATION_AT, COMMUNICATION_HEIGHT = 0.27, 0.2
 ROOM_FOR_NUMBERS, ROOM_IN_NARROW_PANELS = 0.42, 0.6
 # The legend has parts that take this share of any method's iteration; smaller ones cannot be seen.
 LEAST_SHARE = 0.005
-LABEL_CHARACTERS = 24
-ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -64,21 +63,11 @@ def draw(comparison: Comparison) -> Figure:
     seen = [part for part in (*OF_TRAINING_THREAD, *OF_COMMUNICATION_THREAD, WHOLE) if largest.get(part, 0.0) >= LEAST_SHARE]
     handles = [Patch(color=part.colour, label=f"{part.label} (%)" if part == WAIT else part.label) for part in seen]
     legend_below(first_in_rows(axes)[-1], ncols=2 if len(axes) == 1 else 1, handles=handles)
-    for panel in first_in_rows(axes):
-        panel.set_yticks(*rows_of(comparison))
+    methods = methods_shown(comparison)
+    axes[0].set_yticks(range(len(methods)), [row_name(method, comparison) for method in methods])
+    axes[0].set_ylim(len(methods) - 0.5, -0.5)
     add_origin(figure, comparison, OF_MEANS)
     return figure
-
-
-def rows_of(comparison: Comparison) -> tuple[list[int], list[str]]:
-    """Returns the rows of the methods and their names; every panel has a row for each method of any."""
-    names = [textwrap.fill(legend_label(comparison.shown(method)), LABEL_CHARACTERS) for method in shown_in(comparison)]
-    return list(range(len(names))), names
-
-
-def shown_in(comparison: Comparison) -> list[str]:
-    present = set(comparison.runs.method)
-    return [method for method in comparison.methods if method in present]
 
 
 def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> dict[Part, float]:
@@ -86,8 +75,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> dict[Part, f
     drawn: dict[Part, float] = {}
     longest_ms = 0.0
     by_method = dict(list(panel.runs.groupby("method", sort=False)))
-    methods = shown_in(comparison)
-    for row, method in enumerate(methods):
+    for row, method in enumerate(methods_shown(comparison)):
         if method not in by_method:
             continue
         runs = by_method[method]
@@ -111,8 +99,6 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> dict[Part, f
             drawn[part] = max(length_ms / whole_ms, drawn.get(part, 0.0))
     room = ROOM_FOR_NUMBERS if len(comparison.panels) == 1 else ROOM_IN_NARROW_PANELS
     axes.set_xlim(0.0, (1.0 + room) * (longest_ms or 1.0))
-    axes.set_ylim(len(methods) - 0.5, -0.5)
-    axes.set_yticks([])
     axes.grid(visible=False, axis="y")
     axes.set_title(panel.title)
     axes.set_xlabel("Time per iteration (ms)")

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import sys
-import textwrap
 from dataclasses import dataclass
 from typing import Sequence
 
@@ -16,13 +15,15 @@ from matplotlib.lines import Line2D
 from shared.comparison import Comparison, Panel
 from shared.dots import MARK_WIDTH, MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
 from shared.figure import (
+    ON_WHITE,
     TimeUnit,
     add_origin,
     legend_below,
-    legend_label,
     marks_of,
     mean_time,
+    methods_shown,
     new_figure,
+    row_name,
     run_figure,
     state_of,
     time_unit,
@@ -37,9 +38,6 @@ PALE = {"dense": False, "fp16": True}
 ROW_HEIGHT = 0.38
 # Room for a number beyond the last dot, as a share of the axis; and for one with the number of runs that have a speed-up.
 ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 1.3
-LABEL_CHARACTERS = 24
-# Words hide the grid lines and the line at 1.
-ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 
 @dataclass(frozen=True)
@@ -100,8 +98,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison) -> tuple[bool, 
     unit = time_unit(comparison.runs)
     ends: list[float] = []
     groups = dict(list(panel.runs.groupby("method", sort=False)))
-    shown = [method for method in comparison.methods if (comparison.runs.method == method).any()]
-    for row, method in enumerate(shown):
+    for row, method in enumerate(methods_shown(comparison)):
         if method in groups:
             ends += draw_group(axes, row, groups[method], list(baselines), comparison.styles[method], unit, comparison)
     axes.axvline(1.0, color="0.35", linewidth=0.7, zorder=1.5)
@@ -202,8 +199,8 @@ def words_for(runs: pd.DataFrame, unit: TimeUnit, comparison: Comparison) -> str
 def label_methods(axes: list[Axes], comparison: Comparison) -> None:
     """Labels the rows with the methods' names; a single panel also has room for their times and iterations."""
     by_method = dict(list(comparison.runs.groupby("method", sort=False)))
-    shown = [method for method in comparison.methods if method in by_method]
-    names = [textwrap.fill(legend_label(comparison.shown(method)), LABEL_CHARACTERS) for method in shown]
+    shown = methods_shown(comparison)
+    names = [row_name(method, comparison) for method in shown]
     if len(axes) == 1:
         names = [
             name + cost(by_method[method], time_unit(comparison.runs), comparison) for name, method in zip(names, shown)

@@ -31,6 +31,9 @@ SMALL_PRINT_CHARACTERS_PER_IN = 26
 # What the usual height of a figure has room for, and the height of a line more.
 USUAL_SMALL_PRINT_LINES, SMALL_PRINT_LINE_IN = 6, 0.085
 USUAL_LEGEND_ROWS, LEGEND_ROW_IN = 4, 0.12
+ROW_NAME_CHARACTERS = 24
+# For words that hide grid lines.
+ON_WHITE = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
 
 
 def run_figure(
@@ -163,6 +166,17 @@ def legend_label(label: str) -> str:
     """Returns the label for a legend. matplotlib leaves out labels that begin with "_", so an invisible character is
     put before that."""
     return f"\u200b{label}" if label.startswith("_") else label
+
+
+def methods_shown(comparison: Comparison) -> list[str]:
+    """Returns the methods that any panel has runs of, in their order."""
+    present = set(comparison.runs.method)
+    return [method for method in comparison.methods if method in present]
+
+
+def row_name(method: str, comparison: Comparison) -> str:
+    """Returns the method's name beside its row, in lines."""
+    return textwrap.fill(legend_label(comparison.shown(method)), ROW_NAME_CHARACTERS)
 
 
 def name_of(method: str, runs: pd.DataFrame, comparison: Comparison) -> str:
