@@ -52,7 +52,7 @@ FROM_ELSEWHERE = ("quickstart", "convergence", "bandwidth-by-prune-ratio")
 HEAD = """# How long commands take
 
 Wall time of every command of the README, the tutorials and the how-to guides, each run once, in the order of its page.
-Memory is the most that the whole machine used at a time, disk what is used after the command, both relative to the moment before it; less than 0.1 GB is not listed.
+Memory is the most that the whole machine used at a time, disk what is used after the command, both relative to the moment before it; less than 0.1 GB is not listed, and - is not measured yet.
 Times of runs depend little on the machine where the emulated network limits them, and much on its cores elsewhere.
 `scripts/command_times.py` measures them and writes this page.
 """
@@ -178,7 +178,9 @@ def time_of(entry: dict | None) -> str:
 
 
 def size_of(entry: dict | None, kind: str) -> str:
-    size_gb = (entry or {}).get(kind, 0) / 1e9
+    if entry and kind not in entry:
+        return "-"
+    size_gb = entry[kind] / 1e9 if entry else 0
     return f"{size_gb:.1f} GB" if size_gb >= 0.1 else ""
 
 

@@ -32,6 +32,11 @@ class CommandTimesTest(unittest.TestCase):
         self.assertIn("not measured yet", text)
         self.assertEqual(text.count("| 3 s |"), 1, "the same command of another page has a time of its own")
 
+    def test_sizes_that_older_measurements_lack_are_not_small_ones(self) -> None:
+        self.assertEqual(command_times.size_of({"seconds": 3.2}, "memory_bytes"), "-")
+        self.assertEqual(command_times.size_of({"memory_bytes": 2_000_000}, "memory_bytes"), "")
+        self.assertEqual(command_times.size_of(None, "memory_bytes"), "")
+
     def test_the_page_is_up_to_date(self) -> None:
         self.assertEqual(command_times.check(command_times.read_times()), 0)
 
