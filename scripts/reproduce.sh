@@ -109,7 +109,7 @@ case $figure in
   spardl)
     run spardl-latency
     show best_peer_table spardl-latency --of spardl 'spardl, 2 teams' 'spardl, 7 teams'
-    # The papers' least and usual numbers of workers; all of the experiment takes an hour.
+    # The papers' least and usual numbers of workers; all of the experiment takes hours.
     run spardl --only 'vgg16, 6, *'
     run spardl --only 'vgg16, 14, *'
     show best_peer_table spardl --of spardl 'spardl, 2 teams'

@@ -11,7 +11,7 @@ namespace thinpipe::trainer {
 // Targets per token or byte need text of a known number of bytes.
 void check_targets(const TrainingConfig& config, const Dataset& dataset);
 
-// What the method excludes: momentum of the optimiser, clipping, evaluations between two exchanges.
+// A method may exclude momentum of the optimiser, clipping, numbers of workers, and evaluations between exchanges.
 void check_method(const TrainingConfig& config, const Synchroniser& synchroniser);
 
 // A schedule for a longer run would be in the record, but not in the training.
