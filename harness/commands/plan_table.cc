@@ -150,7 +150,9 @@ std::string format_plan(const Json& rows) {
   std::string out = format_table({"run", "id", "workers", "iterations", "gradient", "sent/iteration",
                                   "exchange", "iteration", "train time", "memory", "this machine"},
                                  table);
-  out += "Exchange: lower bound on communication time per iteration, set by the slowest capped link.\n";
+  out +=
+      "Exchange: lower bound on communication time per iteration, set by the slowest capped link. "
+      "Methods that merge entries common to several workers can be faster.\n";
   const auto any = [&rows](const auto& condition) { return std::ranges::any_of(rows, condition); };
   if (const auto count = std::ranges::count_if(rows, avoids_all_caps); count > 0) {
     out += fmt::format(

@@ -35,8 +35,8 @@ struct MeasuredWork {
   double decode_s = 0;
 };
 
-// Returns the lower bound on the exchange time per iteration; nullopt for an external trainer with its own
-// method, and over a real network.
+// Returns the lower bound on the exchange time per iteration, provided that no sparse entry is common to several
+// workers; nullopt for an external trainer with its own method, and over a real network.
 std::optional<double> predict_exchange_s(const Run& run);
 
 // Returns an iteration's time with this exchange and the measured work. The communication thread encodes and
