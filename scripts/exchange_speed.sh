@@ -9,6 +9,7 @@
 #   scripts/exchange_speed.sh scaling     by the number of workers, up to 64 measured and 1024 simulated
 #   scripts/exchange_speed.sh hops        messages of 64 bytes, whose time is hops, not links: a minute
 #   scripts/exchange_speed.sh pieces      ternary codes, made before or during the exchange: two minutes
+#   scripts/exchange_speed.sh messages    from each worker to one other, at one switch: a minute
 #
 # `scripts/setup.sh full` installs the MPI libraries. The table marks a library that is not installed.
 set -euo pipefail
@@ -56,10 +57,14 @@ pieces() {
   update pieces --milliseconds --sizes 25 --repetitions 9 --ways ternary ternary-pieces
 }
 
+messages() {
+  update messages --topology experiments/spardl/star.json --rates 20 100 --sizes 0.2 1 --ways circle pairs
+}
+
 case ${1:-} in
-  '' | exchange | racks | scaling | hops | pieces) ;;
+  '' | exchange | racks | scaling | hops | pieces | messages) ;;
   *)
-    echo "exchange_speed: unknown table \"$1\"; known: exchange, racks, scaling, hops, pieces" >&2
+    echo "exchange_speed: unknown table \"$1\"; known: exchange, racks, scaling, hops, pieces, messages" >&2
     exit 2
     ;;
 esac
@@ -71,6 +76,7 @@ if [ $# -eq 0 ]; then
   scaling
   hops
   pieces
+  messages
 else
   "$1"
 fi

@@ -19,7 +19,6 @@
 #include <fmt/format.h>
 #include <gloo/allgatherv.h>
 #include <gloo/allreduce.h>
-#include <gloo/alltoallv.h>
 #include <gloo/barrier.h>
 #include <gloo/broadcast.h>
 #include <gloo/config.h>
@@ -27,6 +26,7 @@
 #include "common/protocol/call.hh"
 #include "trainer/base/library_error.hh"
 #include "trainer/collectives/arguments.hh"
+#include "trainer/collectives/backends/gloo_all_to_all.hh"
 #include "trainer/collectives/backends/gloo_context.hh"
 #include "trainer/collectives/backends/gloo_point_to_point.hh"
 #include "trainer/collectives/reduce_function.hh"
@@ -198,21 +198,17 @@ torch::Tensor GlooCollective::all_to_all_v(const torch::Tensor& input,
   check_all_to_all(call, input, send_counts, receive_counts, rank_, world_size_);
   if (world_size_ == 1) return input.clone();
   const auto bytes_of = [&](std::span<const std::int64_t> counts) {
-    std::vector<std::int64_t> bytes;
-    for (const std::int64_t count : counts) {
-      bytes.push_back(count * static_cast<std::int64_t>(input.element_size()));
-    }
+    std::vector<std::size_t> bytes;
+    for (const std::int64_t count : counts) bytes.push_back(count * input.element_size());
     return bytes;
   };
   const std::int64_t elements =
       std::accumulate(receive_counts.begin(), receive_counts.end(), std::int64_t{0});
   torch::Tensor received = torch::empty(elements, input.options());
   attempt(call, [&] {
-    gloo::AlltoallvOptions options(context_);
-    options.setInput(static_cast<std::uint8_t*>(input.data_ptr()), bytes_of(send_counts));
-    options.setOutput(static_cast<std::uint8_t*>(received.data_ptr()), bytes_of(receive_counts));
-    options.setTag(next_tag_++);
-    gloo::alltoallv(options);
+    gloo_all_to_all(*context_, {static_cast<const std::byte*>(input.data_ptr()), input.nbytes()},
+                    bytes_of(send_counts), {static_cast<std::byte*>(received.data_ptr()), received.nbytes()},
+                    bytes_of(receive_counts), next_tag_++);
   });
   return received;
 }

@@ -3,7 +3,6 @@
 #include "trainer/collectives/algorithms/pipelined.hh"
 
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <functional>
 #include <map>
@@ -11,13 +10,12 @@
 #include <string>
 #include <thread>
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/support/exception.hh"
+#include "trainer/collectives/tests/tcp_connection.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -28,34 +26,9 @@ using ::testing::HasSubstr;
 constexpr int workers = 4;
 constexpr std::size_t elements = 1 << 18;
 
-void check(bool good, const char* attempt) {
-  if (!good) throw SystemError(attempt, errno);
-}
-
-// Returns both ends of a connection over 127.0.0.1 with small buffers.
+// Small, so that little fits between two workers.
 std::pair<FileDescriptor, FileDescriptor> connection() {
-  const auto make_socket = [] {
-    FileDescriptor made(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    check(static_cast<bool>(made), "make a socket");
-    constexpr int bytes = 32 << 10;
-    for (const int option : {SO_SNDBUF, SO_RCVBUF})
-      check(setsockopt(made.get(), SOL_SOCKET, option, &bytes, sizeof bytes) == 0, "set a buffer");
-    return made;
-  };
-  const FileDescriptor listener = make_socket();
-  sockaddr_in address = {};
-  address.sin_family = AF_INET;
-  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  auto* const generic = reinterpret_cast<sockaddr*>(&address);
-  socklen_t size = sizeof address;
-  check(bind(listener.get(), generic, size) == 0, "bind");
-  check(listen(listener.get(), 1) == 0, "listen");
-  check(getsockname(listener.get(), generic, &size) == 0, "get the port");
-  FileDescriptor from = make_socket();
-  check(connect(from.get(), generic, size) == 0, "connect");
-  FileDescriptor to(accept(listener.get(), nullptr, nullptr));
-  check(static_cast<bool>(to), "accept");
-  return {std::move(from), std::move(to)};
+  return tcp_connection(32 << 10);
 }
 
 // Forwards bytes from worker 0 to worker 1, a few at a time and no more than a given number.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures all-reduce times over the paper's emulated network, relative to the lower bound for their bytes,
 // by backend, cap, size and number of workers. It compares our backends, PyTorch's and MPI libraries' all-reduce
-// in the same network and run, the simulation, and sums of ternary codes. Workers are separate programs
+// in the same network and run, the simulation, sums of ternary codes, and single messages. Workers are separate programs
 // (worker.cc, peer.py, mpi_worker.cc) on the network's hosts.
 #include <algorithm>
 #include <cstdio>
@@ -189,7 +189,8 @@ int run(int argc, char** argv) {
           "--ways", options.ways,
           "Backends; also pytorch: torch.distributed's, of python3-torch; pytorch2: the same of "
           "--current-pytorch; openmpi, mpich: MPI_Allreduce over TCP, if the library is installed; simulated: "
-          "without a run; ternary: codes drawn for the vector, summed along the reduction tree and expanded, one "
+          "without a run; pairs, circle: no sum, but the vector as a message to the worker halfway around the "
+          "circle, or to the next one; ternary: codes drawn for the vector, summed along the reduction tree and expanded, one "
           "step after the other; ternary-pieces: the same piece by piece, with other pieces in flight; "
           "gloo-polling, pytorch-polling, pytorch2-polling: Gloo's threads poll as if each had a core")
       ->capture_default_str();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker of exchange_benchmark: repeats one backend's all_reduce, or a sum of ternary codes along the
-// reduction tree, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's GPU.
+// A worker of exchange_benchmark: repeats one backend's all_reduce, a sum of ternary codes along the reduction tree, or
+// a message to one other worker, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's
+// GPU.
 #include <ATen/Parallel.h>
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -13,6 +14,7 @@
 #include "trainer/base/tensor_span.hh"
 #include "trainer/collectives/backends/nccl/nccl_group.hh"
 #include "trainer/collectives/collective.hh"
+#include "trainer/synchronisers/circle_messages.hh"
 #include "trainer/synchronisers/quantised/ternary.hh"
 
 namespace thinpipe::trainer {
@@ -21,14 +23,26 @@ namespace {
 constexpr const char* nccl = "nccl";
 constexpr const char* ternary = "ternary";
 constexpr const char* ternary_in_chunks = "ternary-pieces";
+// Each worker sends the vector to one other. In pairs, its own message comes from the same worker.
+constexpr const char* pairs = "pairs";
+constexpr const char* circle = "circle";
 
 bool is_ternary(const std::string& way) {
   return way == ternary || way == ternary_in_chunks;
 }
 
+bool is_one_message(const std::string& way) {
+  return way == pairs || way == circle;
+}
+
+std::string backend_of(const std::string& way) {
+  if (is_ternary(way)) return "island";
+  return is_one_message(way) ? "gloo" : way;
+}
+
 std::string library_of(const std::string& way) {
   if (way == nccl) return "Thinpipe, NCCL " + nccl_version().value_or("");
-  if (way != "gloo") return "Thinpipe";
+  if (backend_of(way) != "gloo") return "Thinpipe";
   return fmt::format("Thinpipe, Gloo {}.{}.{}", GLOO_VERSION_MAJOR, GLOO_VERSION_MINOR, GLOO_VERSION_PATCH);
 }
 
@@ -56,22 +70,47 @@ void sum_ternary(const std::string& way, const torch::Tensor& tensor, Collective
   }
 }
 
-void sum(const std::string& way, const torch::Tensor& tensor, Collective& net) {
+int distance_of(const std::string& way, int world_size) {
+  return way == pairs ? world_size / 2 : 1;
+}
+
+// Returns the rank that is `distance` after this worker's, or before it if negative.
+int rank_after(const Collective& net, int distance) {
+  return (net.rank() + net.world_size() + distance) % net.world_size();
+}
+
+void exchange(const std::string& way, torch::Tensor tensor, Collective& net) {
   if (is_ternary(way)) {
     sum_ternary(way, tensor, net);
+  } else if (is_one_message(way)) {
+    const int distance = distance_of(way, net.world_size());
+    pass_on(tensor, rank_after(net, distance), rank_after(net, -distance), net);
   } else {
     net.all_reduce(tensor, Reduction::sum);
   }
 }
 
+void check(const std::string& way, const torch::Device& device, std::int64_t elements, Collective& net) {
+  if (is_one_message(way)) {
+    const int distance = distance_of(way, net.world_size());
+    const int from = rank_after(net, -distance);
+    const torch::Tensor received =
+        pass_on(torch::full({elements}, net.rank(), torch::kFloat32), rank_after(net, distance), from, net);
+    if (!received.eq(from).all().item<bool>()) throw Error(way + " gives a wrong message");
+    return;
+  }
+  const torch::Tensor tensor = torch::ones(elements, device);
+  exchange(way, tensor, net);
+  if (!tensor.eq(net.world_size()).all().item<bool>()) throw Error(way + " gives a wrong sum");
+}
+
 void work(const std::string& way, const GroupOptions& group_options, std::int64_t elements, int repetitions) {
   at::set_num_threads(1);
-  const auto net = CollectiveRegistry::instance().make({{"name", is_ternary(way) ? "island" : way}},
-                                                       Place{"--way", ""}, group_options);
+  const auto net =
+      CollectiveRegistry::instance().make({{"name", backend_of(way)}}, Place{"--way", ""}, group_options);
   const torch::Device device = device_for(way == nccl ? "cuda" : "cpu", net->rank());
-  const torch::Tensor tensor = torch::ones(elements, device);
-  sum(way, tensor, *net);
-  if (!tensor.eq(net->world_size()).all().item<bool>()) throw Error(way + " gives a wrong sum");
+  check(way, device, elements, *net);
+  const torch::Tensor tensor = torch::empty(elements, device);
   Json began_s = Json::array();
   Json ended_s = Json::array();
   const double busy_before_s = read_machine_time().busy_s;
@@ -79,7 +118,7 @@ void work(const std::string& way, const GroupOptions& group_options, std::int64_
     tensor.fill_(1);
     net->barrier();
     began_s.push_back(Stopwatch::monotonic_s());
-    sum(way, tensor, *net);
+    exchange(way, tensor, *net);
     ended_s.push_back(Stopwatch::monotonic_s());
   }
   net->barrier();

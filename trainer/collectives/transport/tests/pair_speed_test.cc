@@ -5,11 +5,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
 
-#include "common/support/exception.hh"
-#include "trainer/collectives/transport/local_address.hh"
+#include "trainer/collectives/tests/tcp_connection.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -19,16 +16,9 @@ constexpr double timeout_s = 10;
 // The two ends of a TCP connection.
 struct Connection {
   Connection() {
-    const FileDescriptor listener = bind_to("127.0.0.1");
-    system_call("listen", ::listen(listener.get(), 1));
-    sockaddr_in address{};
-    socklen_t bytes = sizeof address;
-    auto* const any = reinterpret_cast<sockaddr*>(&address);
-    system_call("read the port", ::getsockname(listener.get(), any, &bytes));
-    FileDescriptor connecting(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    system_call("connect", ::connect(connecting.get(), any, bytes));
-    client.emplace(0, std::move(connecting));
-    server.emplace(1, FileDescriptor(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC)));
+    auto [from, to] = tcp_connection();
+    client.emplace(0, std::move(from));
+    server.emplace(1, std::move(to));
   }
 
   std::optional<Peer> client;
