@@ -165,7 +165,7 @@ void print_table(const Options& options) {
     }
   });
   fmt::print(
-      "\nTime from the last worker's begin until the last one has the sum, {}. Medians of {} repetitions; {}; "
+      "\nTime from the last worker's begin until the last one has the result, {}. Medians of {} repetitions; {}; "
       "{:.1f} s of steal time on this machine.\n",
       options.in_ms ? "in ms"
                     : "relative to the lower bound (the vector crosses a bottleneck once); in parentheses, "
