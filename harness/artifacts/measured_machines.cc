@@ -121,7 +121,7 @@ MachineFile measure(const Run& run, Measurement& measurement) {
   const netem::Topology& topology = run.setting->topology;
   const auto workers = static_cast<int>(run.workers);
   const CollectiveRouting routing{.reduction_tree = run.reduction_tree,
-                                  .uses_recursive_doubling = run.collective == "ring"};
+                                  .is_streamed = run.collective == "ring"};
   const CalibrationTimes capped = measurement.communication(topology);
   const CalibrationTimes uncapped = measurement.communication(without_caps(topology));
   const double cores = this_machine().cores;

@@ -175,7 +175,7 @@ class RunInProgress {
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_path_);
     const CollectiveRouting routing{.reduction_tree = run_.reduction_tree,
-                                    .uses_recursive_doubling = run_.collective == "ring"};
+                                    .is_streamed = run_.collective == "ring"};
     const auto model = machine_ ? std::optional(machine_->model) : std::nullopt;
     const std::vector<Event> events =
         record_.replayed()->simulate(run_.setting->topology, profile, routing, model);

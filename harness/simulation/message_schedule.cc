@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/simulation/message_schedule.hh"
 
+#include <algorithm>
 #include <bit>
-#include <numeric>
+#include <cmath>
 
 #include "harness/simulation/tree_message_schedule.hh"
 
@@ -13,8 +14,8 @@ using Kind = ScheduledMessage::Kind;
 
 class Scheduler {
  public:
-  Scheduler(int rank, int world_size, bool uses_recursive_doubling)
-      : rank_(rank), size_(world_size), uses_recursive_doubling_(uses_recursive_doubling) {}
+  Scheduler(int rank, int world_size, bool is_streamed)
+      : rank_(rank), size_(world_size), is_streamed_(is_streamed) {}
 
   MessageSchedule take() {
     if (messages_.empty()) return {};
@@ -25,7 +26,7 @@ class Scheduler {
     const std::int64_t bytes = call.elements * bytes_of(call.type);
     if (bytes == 0) return;
     const bool hypercube = std::has_single_bit(static_cast<unsigned>(size_));
-    if (hypercube && uses_recursive_doubling_ && bytes < halving_doubling_from_bytes) {
+    if (hypercube && is_streamed_ && bytes < halving_doubling_from_bytes) {
       swap(static_cast<double>(bytes));
     } else if (hypercube && bytes < ring_from_bytes) {
       halve_and_double(static_cast<double>(bytes));
@@ -35,10 +36,17 @@ class Scheduler {
   }
 
   void operator()(const AllGatherCall& call) {
-    for (int round = 0; round + 1 < size_; ++round) {
-      const int block = (rank_ - round + size_) % size_;
-      send(next(), static_cast<double>(call.counts[static_cast<std::size_t>(block)] * bytes_of(call.type)));
-      receive(former());
+    // Its own block, then the others as they come; the last one is that of its successor, which has it.
+    for (int distance = 0; distance < size_; ++distance) {
+      const int origin = (rank_ - distance + size_) % size_;
+      const auto bytes =
+          static_cast<double>(call.counts[static_cast<std::size_t>(origin)] * bytes_of(call.type));
+      const int pieces = is_streamed_ ? pieces_of(bytes) : 1;
+      for (int i = 0; i < pieces; ++i) {
+        if (distance > 0) receive(former());
+        if (origin != next())
+          messages_.push_back({.peer = next(), .bytes = bytes / pieces, .pieces = pieces});
+      }
     }
   }
 
@@ -120,11 +128,16 @@ class Scheduler {
 
   int rank_;
   int size_;
-  bool uses_recursive_doubling_;
+  bool is_streamed_;
   std::vector<ScheduledMessage> messages_;
 };
 
 }  // namespace
+
+int pieces_of(double bytes) {
+  constexpr double min_bytes = 4096;
+  return static_cast<int>(std::min(std::ceil(bytes / min_bytes), 128.0));
+}
 
 MessageSchedule message_schedule_of(const CollectiveCall& call, int rank, int world_size,
                                     const CollectiveRouting& routing) {
@@ -134,7 +147,7 @@ MessageSchedule message_schedule_of(const CollectiveCall& call, int rank, int wo
             tree_message_schedule_of(call, rank, routing.reduction_tree))
       return *schedule;
   }
-  Scheduler writer(rank, world_size, routing.uses_recursive_doubling);
+  Scheduler writer(rank, world_size, routing.is_streamed);
   std::visit(writer, call);
   return writer.take();
 }

@@ -4,8 +4,9 @@
 //
 //   all_reduce         a ring in 2(N-1) rounds of 1/N of the tensor; if N is a power of two, recursive
 //                      halving and doubling in 2 log2(N) rounds below 32 KiB, and recursive doubling in
-//                      log2(N) rounds below 4 KiB with a backend that has connections for it
-//   all_gather_v       a ring in N-1 rounds, towards higher ranks
+//                      log2(N) rounds below 4 KiB with a backend that streams
+//   all_gather_v       a ring towards higher ranks: with a backend that streams, each piece of a block is forwarded when
+//                      it arrives; else in N-1 rounds of whole blocks, of which the largest one holds up the others
 //   all_to_all_v       directly to all others at once
 //   broadcast          a binomial tree
 //   barrier            log2(N) rounds of one byte
@@ -48,8 +49,11 @@ using MessageSchedule = std::vector<Lane>;
 // How a backend routes its collectives.
 struct CollectiveRouting {
   std::vector<int> reduction_tree = {};  // each worker's parent, -1 at the root; empty: a ring
-  bool uses_recursive_doubling = false;  // below halving_doubling_from_bytes, without a tree
+  bool is_streamed = false;              // without a tree: the backend `ring`, else `gloo`
 };
+
+// Returns in how many pieces the simulation sends a message that workers stream: at most 128, none if it is empty.
+int pieces_of(double bytes);
 
 MessageSchedule message_schedule_of(const CollectiveCall& call, int rank, int world_size,
                                     const CollectiveRouting& routing = {});

@@ -2,7 +2,6 @@
 #include "harness/simulation/tree_message_schedule.hh"
 
 #include <algorithm>
-#include <cmath>
 
 #include <fmt/format.h>
 
@@ -12,13 +11,6 @@ namespace thinpipe {
 namespace {
 
 using Kind = ScheduledMessage::Kind;
-
-// Workers stream a message. The simulation sends it in up to 128 pieces and forwards each when it has
-// arrived.
-int pieces_of(double bytes) {
-  constexpr double min_bytes = 4096;
-  return static_cast<int>(std::clamp(std::ceil(bytes / min_bytes), 1.0, 128.0));
-}
 
 class TreeScheduler {
  public:
@@ -103,10 +95,7 @@ class TreeScheduler {
 
   // bytes: the size of each worker's block.
   MessageSchedule gather(const std::vector<double>& bytes) const {
-    const auto pieces = [&](int rank) {
-      const double block = bytes[static_cast<std::size_t>(rank)];
-      return block == 0 ? 0 : pieces_of(block);
-    };
+    const auto pieces = [&](int rank) { return pieces_of(bytes[static_cast<std::size_t>(rank)]); };
     Lane own;
     for (int i = 0; i < pieces(rank_); ++i) {
       for (const int neighbour : neighbours_) {

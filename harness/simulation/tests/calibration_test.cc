@@ -41,7 +41,7 @@ TEST(Calibration, FindsTheCostsOfASimulatedMachine) {
   const CommunicationCosts costs = {
       .core_s_per_message = 1e-2, .core_s_per_byte = 1e-6, .core_s_per_capped_byte = 4e-6};
   const CollectiveRouting tree = {.reduction_tree = netem::reduction_tree_of(topology, 8)};
-  const CollectiveRouting ring = {.uses_recursive_doubling = true};
+  const CollectiveRouting ring = {.is_streamed = true};
   for (const CollectiveRouting& routing : {tree, ring}) {
     const auto times_over = [&](const netem::Topology& network) {
       const Simulator simulator(network, trace, none, routing,

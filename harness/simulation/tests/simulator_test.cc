@@ -170,10 +170,9 @@ TEST(Simulator, ASmallSumFitsIntoTheBursts) {
 }
 
 TEST(Simulator, SwappingTakesTheLeastHops) {
-  const auto time_s = [](std::int64_t elements, bool uses_recursive_doubling) {
+  const auto time_s = [](std::int64_t elements, bool is_streamed) {
     const CommunicationTrace trace = trace_of(8, [elements](int) { return sum_of(elements); });
-    return simulated(trace, no_compute, three_switch_without_bursts(),
-                     {.uses_recursive_doubling = uses_recursive_doubling})
+    return simulated(trace, no_compute, three_switch_without_bursts(), {.is_streamed = is_streamed})
         .iteration_time_s;
   };
   EXPECT_LT(time_s(16, true), 0.6 * time_s(16, false));
@@ -200,6 +199,25 @@ TEST(Simulator, AnAllGatherTakesAboutItsBlocks) {
   const double time_s = simulated(trace_of(8, call)).iteration_time_s;
   const double expected_s = both_ways * 7.0 * bytes / goodput_bytes_per_s;
   EXPECT_NEAR(time_s, expected_s, 0.02 * expected_s);
+}
+
+// The largest block crosses two cuts on its way from rank 0. In rounds it passes one after the other, and holds up
+// the smaller ones.
+TEST(Simulator, AStreamedAllGatherForwardsTheLargestBlockWhileItArrives) {
+  const auto time_s = [](bool is_streamed) {
+    const auto call = [](int) {
+      std::vector<std::int64_t> counts(8, 400'000);
+      counts[0] = 4'000'000;
+      return AllGatherCall{.counts = std::move(counts)};
+    };
+    return simulated(trace_of(8, call), no_compute, three_switch_without_bursts(),
+                     {.is_streamed = is_streamed})
+        .iteration_time_s;
+  };
+  const double bound_s = 6.4e6 / goodput_bytes_per_s;  // all blocks but the receiver's
+  EXPECT_GE(time_s(true), bound_s);
+  EXPECT_LE(time_s(true), 1.03 * both_ways * bound_s);
+  EXPECT_GE(time_s(false), 9.2e6 / goodput_bytes_per_s);
 }
 
 // Along the tree from w6 four copies of a megabyte leave the right switch for the middle one.
