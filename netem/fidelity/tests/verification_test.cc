@@ -67,8 +67,17 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   const Network network(pair_at("100 Mbit/s"));
   change_rate(network.host("a"), 50'000'000 / 8);
   std::vector<std::string> told;
-  const auto measurements =
-      verify(network, hasty, [&told](const std::string&, const std::string& what) { told.push_back(what); });
+  const auto tell = [&told](const std::string&, const std::string& what) { told.push_back(what); };
+  const auto in_both = [](const std::vector<Measurement>& measurements, const char* direction) {
+    return find(measurements, direction, "rate of all frames, both directions");
+  };
+  std::vector<Measurement> measurements;
+  Chances chances;
+  do {
+    measurements = verify(network, hasty, tell);
+    // On a busy machine frames may not wait through any of the windows.
+  } while (!in_both(measurements, "a->b").measured && chances.left());
+  if (chances.undecided()) GTEST_SKIP() << chances.reason();
   EXPECT_FALSE(all_well(measurements));
   const Measurement& off = find(measurements, "a->b", "goodput of one flow");
   EXPECT_FALSE(off.ok);
@@ -77,11 +86,11 @@ TEST(VerifyTest, FindsADirectionThatIsTooSlow) {
   EXPECT_FALSE(find(measurements, "a->b", "1 MiB after a pause").ok);
   EXPECT_FALSE(find(measurements, "a->b", "goodput, both directions at once").ok);
   EXPECT_FALSE(find(measurements, "a to b", "goodput of one flow").ok);
-  const Measurement& off_in_both = find(measurements, "a->b", "rate of all frames, both directions");
+  const Measurement off_in_both = in_both(measurements, "a->b");
+  ASSERT_TRUE(off_in_both.measured) << off_in_both.note;
   EXPECT_FALSE(off_in_both.ok);
-  EXPECT_NEAR(off_in_both.measured.value() / 100e6, 0.5, 0.05);
-  const Measurement& other_way = find(measurements, "b->a", "rate of all frames, both directions");
-  EXPECT_GT(other_way.measured.value_or(100e6), 1.5 * off_in_both.measured.value());
+  EXPECT_NEAR(*off_in_both.measured / 100e6, 0.5, 0.05);
+  EXPECT_GT(in_both(measurements, "b->a").measured.value_or(100e6), 1.5 * *off_in_both.measured);
   // The shape that the kernel held when the network was built was the one asked for.
   EXPECT_TRUE(find(measurements, "a->b", "rate in the kernel").ok);
   EXPECT_TRUE(find(measurements, "a->b", "burst in the kernel").ok);
