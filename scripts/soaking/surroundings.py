@@ -68,30 +68,50 @@ def mounts() -> set[str]:
     return {point for point in (line.split()[4] for line in lines) if "thinpipe" in point}
 
 
-def files_in_use() -> set[str]:
+def shared_memory_in_use() -> set[int]:
+    """Returns the inodes in /dev/shm that processes have open or mapped. Names do not tell: sem_open() renames its file."""
     used = set()
     for link in Path("/proc").glob("[0-9]*/fd/*"):
         try:
-            used.add(os.readlink(link))
+            if os.readlink(link).startswith("/dev/shm/"):
+                used.add(link.stat().st_ino)
         except OSError:
             continue
+    for maps in Path("/proc").glob("[0-9]*/maps"):
+        try:
+            lines = maps.read_text(encoding="utf-8").splitlines()
+        except OSError:
+            continue
+        used.update(int(line.split()[4]) for line in lines if "/dev/shm/" in line)
     return used
+
+
+def shared_memory() -> dict[str, int]:
+    """Returns the inodes of the files in /dev/shm."""
+    inodes = {}
+    for path in Path("/dev/shm").rglob("*"):
+        try:
+            inodes[str(path)] = path.stat().st_ino
+        except OSError:
+            continue  # it has just gone
+    return inodes
 
 
 @dataclass
 class Surroundings:
     mounts: set[str]
     devices: set[str]
-    shared: set[str]
+    shared: dict[str, int]
 
     @staticmethod
     def now() -> Surroundings:
-        return Surroundings(mounts(), set(os.listdir("/sys/class/net")), {str(path) for path in Path("/dev/shm").rglob("*")})
+        return Surroundings(mounts(), set(os.listdir("/sys/class/net")), shared_memory())
 
     def new_since(self, before: Surroundings) -> list[str]:
         new = [f"mount {each}" for each in self.mounts - before.mounts]
         new += [f"network device {each}" for each in self.devices - before.devices]
         # Other programs of this machine may use /dev/shm meanwhile.
-        if shared := self.shared - before.shared:
-            new += [f"file {each}" for each in shared - files_in_use()]
+        if shared := self.shared.items() - before.shared.items():
+            used = shared_memory_in_use()
+            new += [f"file {path}" for path, inode in shared if inode not in used]
         return sorted(new)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -12,6 +13,8 @@ import unittest
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[1] / "soak.py"
+sys.path.insert(0, str(SCRIPT.parent))
+from soaking.surroundings import Surroundings  # noqa: E402
 
 # Completes each run of the experiment that has no record. FAULT, an attribute of the file below, is what it does wrong.
 PROGRAM = """#!/usr/bin/env python3
@@ -91,6 +94,14 @@ class SoakTest(unittest.TestCase):
 
     def test_a_file_that_stays(self) -> None:
         self.assert_violated("file", "temporary files are left")
+
+    def test_shared_memory_of_another_program_is_not_left_behind(self) -> None:
+        before = Surroundings.now()
+        semaphore = multiprocessing.get_context("spawn").Semaphore()  # its file is mapped, and no longer open
+        file = f"/dev/shm/sem.{semaphore._semlock.name.removeprefix('/')}"
+        now = Surroundings.now()
+        self.assertIn(file, now.shared)
+        self.assertNotIn(f"file {file}", now.new_since(before))
 
     def test_a_record_that_vanishes(self) -> None:
         self.assert_violated("record", "is lost")
