@@ -9,7 +9,7 @@
 #   scripts/exchange_speed.sh scaling     by the number of workers, up to 64 measured and 1024 simulated
 #   scripts/exchange_speed.sh hops        messages of 64 bytes, whose time is hops, not links: a minute
 #   scripts/exchange_speed.sh pieces      ternary codes, made before or during the exchange: two minutes
-#   scripts/exchange_speed.sh messages    from each worker to one other, at one switch: a minute
+#   scripts/exchange_speed.sh messages    from each worker to one other or to all, at one switch: a minute
 #
 # `scripts/setup.sh full` installs the MPI libraries. The table marks a library that is not installed.
 set -euo pipefail
@@ -58,7 +58,7 @@ pieces() {
 }
 
 messages() {
-  update messages --topology experiments/spardl/star.json --rates 20 100 --sizes 0.2 1 --ways circle pairs
+  update messages --topology experiments/spardl/star.json --rates 20 100 --sizes 0.2 1 --ways circle pairs everyone
 }
 
 case ${1:-} in

@@ -32,10 +32,14 @@ double time_s(const std::vector<WorkerReport>& reports) {
   return median(times_s);
 }
 
-// In a tree, each link separates two groups of workers, and each group needs the other's sum: the whole
-// vector. Codes are smaller than the vector.
-bool needs_whole_vector(const netem::Network& network, const ExchangeJob& job) {
-  return network.topology().forwarding == netem::Forwarding::bridged && !job.way.starts_with("ternary");
+// Returns the least share of the vector that every capped direction carries per exchange. In a tree, each link separates
+// two groups of workers. For a sum, each group needs the other's: the whole vector. If each worker sends a part to
+// everyone, the link of one worker carries all parts but its own.
+double least_share(const netem::Network& network, const ExchangeJob& job) {
+  if (network.topology().forwarding != netem::Forwarding::bridged) return 0;
+  if (job.way.starts_with("ternary")) return 0;  // codes are smaller than the vector
+  const auto workers = static_cast<double>(network.hosts().size());
+  return job.way == "everyone" ? (workers - 1) / workers : 1;
 }
 
 }  // namespace
@@ -48,14 +52,14 @@ Measurement measure(const netem::Network& network, const ExchangeJob& job) {
                      .machine_busy_s = reports.front().machine_busy_s,
                      .library = reports.front().library,
                      .summed_bytes = 4.0 * static_cast<double>(job.elements) * (job.repetitions + 1)};
+  const double least_bytes = least_share(network, job) * out.summed_bytes;
   for (std::size_t i = 0; i < after.size(); ++i) {
     out.sent_bytes.push_back(static_cast<double>(after[i].bytes - before[i].bytes));
-    if (needs_whole_vector(network, job) && out.sent_bytes.back() < out.summed_bytes)
-      throw Error(
-          fmt::format("{}: {} sent {:.0f} bytes, but {} all-reduces of {} bytes need at least {:.0f}: the "
-                      "workers did not use the network",
-                      job.way, after[i].name, out.sent_bytes.back(), job.repetitions + 1, 4 * job.elements,
-                      out.summed_bytes));
+    if (out.sent_bytes.back() < least_bytes)
+      throw Error(fmt::format(
+          "{}: {} sent {:.0f} bytes, but {} exchanges of {} bytes need at least {:.0f}: the "
+          "workers did not use the network",
+          job.way, after[i].name, out.sent_bytes.back(), job.repetitions + 1, 4 * job.elements, least_bytes));
   }
   return out;
 }

@@ -21,7 +21,7 @@ struct Measurement {
       0;  // of a worker's vectors in that time: one to check the sum, and one per repetition
 };
 
-// Runs the way's workers. Throws Error if a capped direction sent fewer bytes than an all-reduce of float32
+// Runs the way's workers. Throws Error if a capped direction sent fewer bytes than an exchange of float32
 // values needs: then the workers did not use the network.
 Measurement measure(const netem::Network& network, const ExchangeJob& job);
 

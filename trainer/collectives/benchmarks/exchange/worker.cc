@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A worker of exchange_benchmark: repeats one backend's all_reduce, a sum of ternary codes along the reduction tree, or
-// a message to one other worker, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's
+// messages to other workers, and prints its times as JSON. The vector is in main memory, for NCCL on the rank's
 // GPU.
 #include <ATen/Parallel.h>
 #include <CLI/CLI.hpp>
@@ -26,18 +26,20 @@ constexpr const char* ternary_in_chunks = "ternary-pieces";
 // Each worker sends the vector to one other. In pairs, its own message comes from the same worker.
 constexpr const char* pairs = "pairs";
 constexpr const char* circle = "circle";
+// Each worker sends a part of the vector to every worker.
+constexpr const char* everyone = "everyone";
 
 bool is_ternary(const std::string& way) {
   return way == ternary || way == ternary_in_chunks;
 }
 
-bool is_one_message(const std::string& way) {
-  return way == pairs || way == circle;
+bool is_of_messages(const std::string& way) {
+  return way == pairs || way == circle || way == everyone;
 }
 
 std::string backend_of(const std::string& way) {
   if (is_ternary(way)) return "island";
-  return is_one_message(way) ? "gloo" : way;
+  return is_of_messages(way) ? "gloo" : way;
 }
 
 std::string library_of(const std::string& way) {
@@ -70,33 +72,54 @@ void sum_ternary(const std::string& way, const torch::Tensor& tensor, Collective
   }
 }
 
-int distance_of(const std::string& way, int world_size) {
-  return way == pairs ? world_size / 2 : 1;
-}
-
 // Returns the rank that is `distance` after this worker's, or before it if negative.
 int rank_after(const Collective& net, int distance) {
   return (net.rank() + net.world_size() + distance) % net.world_size();
 }
 
+int distance_of(const std::string& way, int world_size) {
+  return way == pairs ? world_size / 2 : 1;
+}
+
+// Returns how many of the vector's elements each worker receives from each.
+std::vector<std::int64_t> parts_of(std::int64_t elements, int workers) {
+  std::vector<std::int64_t> parts;
+  for (int i = 0; i < workers; ++i) parts.push_back(elements * (i + 1) / workers - elements * i / workers);
+  return parts;
+}
+
+// Returns what this worker receives.
+torch::Tensor send(const std::string& way, const torch::Tensor& tensor, Collective& net) {
+  if (way != everyone) {
+    const int distance = distance_of(way, net.world_size());
+    return pass_on(tensor, rank_after(net, distance), rank_after(net, -distance), net);
+  }
+  const std::vector<std::int64_t> parts = parts_of(tensor.numel(), net.world_size());
+  return net.all_to_all_v(tensor, parts, std::vector(parts.size(), parts[net.rank()]));
+}
+
+// Returns what this worker receives if each sends its rank.
+torch::Tensor ranks_sent(const std::string& way, std::int64_t elements, const Collective& net) {
+  if (way != everyone)
+    return torch::full({elements}, rank_after(net, -distance_of(way, net.world_size())), torch::kFloat32);
+  const std::int64_t part = parts_of(elements, net.world_size())[net.rank()];
+  return torch::arange(net.world_size(), torch::kFloat32).repeat_interleave(part);
+}
+
 void exchange(const std::string& way, torch::Tensor tensor, Collective& net) {
   if (is_ternary(way)) {
     sum_ternary(way, tensor, net);
-  } else if (is_one_message(way)) {
-    const int distance = distance_of(way, net.world_size());
-    pass_on(tensor, rank_after(net, distance), rank_after(net, -distance), net);
+  } else if (is_of_messages(way)) {
+    send(way, tensor, net);
   } else {
     net.all_reduce(tensor, Reduction::sum);
   }
 }
 
 void check(const std::string& way, const torch::Device& device, std::int64_t elements, Collective& net) {
-  if (is_one_message(way)) {
-    const int distance = distance_of(way, net.world_size());
-    const int from = rank_after(net, -distance);
-    const torch::Tensor received =
-        pass_on(torch::full({elements}, net.rank(), torch::kFloat32), rank_after(net, distance), from, net);
-    if (!received.eq(from).all().item<bool>()) throw Error(way + " gives a wrong message");
+  if (is_of_messages(way)) {
+    const torch::Tensor received = send(way, torch::full({elements}, net.rank(), torch::kFloat32), net);
+    if (!received.equal(ranks_sent(way, elements, net))) throw Error(way + " gives a wrong message");
     return;
   }
   const torch::Tensor tensor = torch::ones(elements, device);
