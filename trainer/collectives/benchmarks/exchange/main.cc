@@ -190,8 +190,9 @@ int run(int argc, char** argv) {
           "Backends; also pytorch: torch.distributed's, of python3-torch; pytorch2: the same of "
           "--current-pytorch; openmpi, mpich: MPI_Allreduce over TCP, if the library is installed; simulated: "
           "without a run; pairs, circle, everyone: no sum, but the vector as a message to the worker halfway around "
-          "the circle or to the next one, or a part of it to each worker; ternary: codes drawn for the vector, summed along the reduction tree and expanded, one "
-          "step after the other; ternary-pieces: the same piece by piece, with other pieces in flight; "
+          "the circle or to the next one, or a part of it to each worker; ternary: codes drawn for the vector, "
+          "summed along the reduction tree and expanded, one step after the other; ternary-pieces: the same piece by "
+          "piece, with other pieces in flight; "
           "gloo-polling, pytorch-polling, pytorch2-polling: Gloo's threads poll as if each had a core")
       ->capture_default_str();
   program
