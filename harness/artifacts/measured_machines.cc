@@ -120,8 +120,7 @@ class Measurement {
 MachineFile measure(const Run& run, Measurement& measurement) {
   const netem::Topology& topology = run.setting->topology;
   const auto workers = static_cast<int>(run.workers);
-  const CollectiveRouting routing{.reduction_tree = run.reduction_tree,
-                                  .is_streamed = run.collective == "ring"};
+  const CollectiveRouting routing = routing_of(run);
   const CalibrationTimes capped = measurement.communication(topology);
   const CalibrationTimes uncapped = measurement.communication(without_caps(topology));
   const double cores = this_machine().cores;

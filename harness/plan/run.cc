@@ -33,6 +33,10 @@ Json worker_config(const Run& run) {
   return config;
 }
 
+CollectiveRouting routing_of(const Run& run) {
+  return {.reduction_tree = run.reduction_tree, .is_streamed = run.collective == "ring"};
+}
+
 Json described_plan(const Run& run) {
   Json plan = run.training->plan;
   if (run.mode != Mode::converge && plan.is_object()) plan["collective"] = run.collective;

@@ -16,6 +16,7 @@
 #include "harness/plan/machine_options.hh"
 #include "harness/plan/trainer_program.hh"
 #include "harness/plan/worker_events.hh"
+#include "harness/simulation/message_schedule.hh"
 #include "netem/cross_traffic/cross_flow.hh"
 #include "netem/topology/schedule.hh"
 #include "netem/topology/topology.hh"
@@ -122,6 +123,9 @@ Json decisive_part(const Run& run);
 // Returns the trainer's configuration for the workers: with the collective that was decided, which an external
 // trainer chooses itself.
 Json worker_config(const Run& run);
+
+// Returns how a simulation of the run routes its collectives.
+CollectiveRouting routing_of(const Run& run);
 
 // Returns the trainer's prediction, with the collective if there is a network; null if it could not be made.
 Json described_plan(const Run& run);

@@ -174,11 +174,9 @@ class RunInProgress {
 
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_path_);
-    const CollectiveRouting routing{.reduction_tree = run_.reduction_tree,
-                                    .is_streamed = run_.collective == "ring"};
     const auto model = machine_ ? std::optional(machine_->model) : std::nullopt;
     const std::vector<Event> events =
-        record_.replayed()->simulate(run_.setting->topology, profile, routing, model);
+        record_.replayed()->simulate(run_.setting->topology, profile, routing_of(run_), model);
     for (const Event& event : events) recorder_->add(0, event);
     return {};
   }

@@ -265,6 +265,17 @@ TEST(PlanRuns, WorkersAreToldTheCollectiveThatWasDecided) {
   EXPECT_EQ(worker_config(other), other.training->config) << "an external trainer has its own collectives";
 }
 
+TEST(PlanRuns, SimulationsStreamAroundTheRingOnly) {
+  const auto routing = [](const char* collective) {
+    return routing_of(plan(
+        fmt::format(R"({{"base": {{"topology": "star", "collective": {{"name": "{}"}}}}}})", collective))[0]);
+  };
+  EXPECT_TRUE(routing("ring").is_streamed);
+  EXPECT_FALSE(routing("gloo").is_streamed);
+  EXPECT_THAT(routing("ring").reduction_tree, testing::IsEmpty());
+  EXPECT_THAT(routing("island").reduction_tree, testing::Not(testing::IsEmpty()));
+}
+
 TEST(TrainerProgram, AProgramThatFailsIsNamed) {
   EXPECT_THROW(TrainerProgram("/bin/false").describe(), Error);
   EXPECT_THROW(ConfigChecker(TrainerProgram("/bin/echo")).check("{}"), Error);
