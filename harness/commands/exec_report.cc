@@ -9,6 +9,7 @@
 #include "common/support/utf8.hh"
 #include "harness/records/provenance.hh"
 #include "harness/terminal/host_command.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

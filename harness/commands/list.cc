@@ -13,6 +13,7 @@
 #include "harness/experiment/bundled_files.hh"
 #include "harness/plan/trainer_program.hh"
 #include "netem/topology/topology.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

@@ -12,6 +12,7 @@
 #include "harness/records/provenance.hh"
 #include "netem/fidelity/verification.hh"
 #include "netem/kernel/sandbox.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

@@ -16,6 +16,8 @@
 #include "harness/plan/script_inputs.hh"
 #include "harness/plan/training_command.hh"
 #include "harness/simulation/machine_file.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe {
 namespace {

@@ -30,6 +30,7 @@
 #include "harness/run/script_warnings.hh"
 #include "netem/preload/preloaded.hh"
 #include "netem/running_network.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

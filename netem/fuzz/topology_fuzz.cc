@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/support/fuzz/input.hh"
 #include "netem/topology/topology.hh"
+#include "netem/topology/topology_format.hh"
 
 using namespace thinpipe;
 

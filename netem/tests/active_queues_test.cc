@@ -14,6 +14,8 @@
 #include "netem/network.hh"
 #include "netem/tests/flow.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -16,6 +16,7 @@
 #include "netem/network.hh"
 #include "netem/schedule_runner.hh"
 #include "netem/tests/datagrams.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

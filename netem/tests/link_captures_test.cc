@@ -13,6 +13,7 @@
 
 #include "common/support/tests/temporary_folder.hh"
 #include "netem/tests/transfer.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -20,6 +20,8 @@
 #include "netem/kernel/link.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe::netem {
 namespace {

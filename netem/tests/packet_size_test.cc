@@ -7,6 +7,7 @@
 #include "netem/kernel/probe.hh"
 #include "netem/network.hh"
 #include "netem/tests/transfer.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

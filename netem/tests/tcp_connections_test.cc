@@ -17,6 +17,7 @@
 #include "common/support/file_descriptor.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/tests/transfer.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/support/exception.hh"
 #include "netem/topology/shortest_paths.hh"
 #include "netem/topology/topology.hh"
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A virtual network as the user describes it: switches, hosts, and links with their caps. Pure: reads and
-// checks files, but does not touch the kernel.
+// A virtual network as the user describes it: switches, hosts, and links with their caps.
 #pragma once
 
 #include <array>
@@ -11,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "common/support/json_object.hh"
 #include "netem/topology/frame.hh"
 
 namespace thinpipe::netem {
@@ -136,49 +134,11 @@ inline constexpr double max_rate_bit_per_s = 16e9;   // libnl holds bytes per se
 
 inline constexpr double max_delay_s = 10;
 
-// Reads and checks a topology; throws InputError naming the place, the rule and the remedy. In the result
-// every host has exactly one link and reaches every other, and a bridged network is a tree. (A topology of
-// another kind than network has nothing but hosts.) harness/schema/topology.schema.json describes the format to editors.
-Topology parse_topology(const Json& value, const Place& place);
-Topology load_topology(const std::string& path);
-
-// Returns the topology with one link per pair of nodes and every default filled in; parse_topology reads it
-// back.
-Json to_json(const Topology& topology);
-
-// Caps every bottleneck link, in each direction that has a cap, at `rate_bit_per_s`. Throws InputError at
-// `place` (where the rate was given) if the topology has no bottleneck or the rate does not fit one.
-void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
-
-// Sets the congestion control of all hosts: a name, or an object {"default": "cubic", "w3": "bbr"}. Throws InputError
-// at `place` unless these are names that a kernel may know and the network is emulated. Whether this kernel has them
-// is up to check_kernel (netem/network.hh).
-void set_congestion_control(Topology& topology, const Json& value, const Place& place);
-
-// Sets the largest packet of all paths that cross a cap, a number of bytes. Throws InputError at `place` unless it is one from
-// min_packet_bytes to max_packet_bytes (frame.hh), the network is emulated, and the bursts that the topology gives can hold
-// such a frame.
-void set_mtu(Topology& topology, const Json& value, const Place& place);
-
 // Returns the congestion control of each host, in the order of ranks.
 std::vector<std::string> congestion_controls(const Topology& topology);
 
 // Returns a description of the congestion controls `held` by the hosts: one name if all are the same, otherwise
 // "cubic, w3: bbr" with those that differ from the topology's default.
 std::string describe_congestion_controls(const Topology& topology, const std::vector<std::string>& held);
-
-// Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
-// at least to min_burst_bytes() (link_shape.hh). Throws InputError at `place` if that does not fit, or is
-// more than the kernel holds.
-void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place);
-
-// Likewise sets the queue, at least to min_queue_bytes(). If the queue is fair, each flow has one of this length.
-void set_bottleneck_queue(Topology& topology, double queue_s, const Place& place);
-
-// Likewise sets the discipline of the queue and whether it marks frames; nullopt keeps the topology's. Throws
-// InputError at `place` (of the object with both) if the result marks frames with a discipline that cannot, or
-// if the topology has no bottleneck.
-void set_bottleneck_queueing(Topology& topology, std::optional<Queueing> queueing, std::optional<bool> ecn,
-                             const Place& place);
 
 }  // namespace thinpipe::netem

@@ -12,6 +12,7 @@
 #include "harness/experiment/bundled_files.hh"
 #include "harness/schema/override_types.hh"
 #include "netem/topology/topology.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

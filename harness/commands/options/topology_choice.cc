@@ -13,6 +13,8 @@
 #include "common/support/options.hh"
 #include "harness/experiment/bundled_files.hh"
 #include "harness/plan/controller_options.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe {
 namespace {

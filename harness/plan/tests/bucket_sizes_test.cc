@@ -8,6 +8,8 @@
 
 #include "common/support/tests/paths.hh"
 #include "harness/plan/collective_choices.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe {
 namespace {

@@ -7,6 +7,8 @@
 
 #include "common/support/tests/paths.hh"
 #include "netem/topology/topology.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe {
 namespace {

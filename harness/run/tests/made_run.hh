@@ -5,6 +5,7 @@
 #include "common/protocol/event.hh"
 #include "common/support/tests/paths.hh"
 #include "harness/plan/run.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/support/tests/paths.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "netem/topology/frame.hh"
 #include "netem/topology/reduction_tree.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

@@ -5,6 +5,7 @@
 #include "harness/experiment/bundled_files.hh"
 #include "harness/simulation/simulator.hh"
 #include "netem/topology/reduction_tree.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

@@ -6,6 +6,7 @@
 #include "harness/experiment/bundled_files.hh"
 #include "netem/topology/frame.hh"
 #include "netem/topology/reduction_tree.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe {
 namespace {

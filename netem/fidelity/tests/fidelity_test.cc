@@ -20,6 +20,7 @@
 #include "netem/kernel/qdisc_stack.hh"
 #include "netem/tests/chances.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -11,6 +11,7 @@
 
 #include "netem/tests/chances.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -12,6 +12,8 @@
 #include "netem/kernel/link.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/tests/chances.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe::netem {
 namespace {

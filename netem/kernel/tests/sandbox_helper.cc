@@ -19,6 +19,7 @@
 #include "netem/kernel/probe.hh"
 #include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -7,6 +7,7 @@
 #include "netem/host_names.hh"
 #include "netem/kernel/probe.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "netem/topology/hops.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "common/support/tests/paths.hh"
 #include "netem/topology/tests/topologies.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

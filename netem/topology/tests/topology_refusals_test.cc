@@ -9,6 +9,7 @@
 
 #include "common/support/tests/json_schema.hh"
 #include "netem/topology/tests/small_topology.hh"
+#include "netem/topology/topology_format.hh"
 
 namespace thinpipe::netem {
 namespace {

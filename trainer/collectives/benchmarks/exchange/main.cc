@@ -19,6 +19,8 @@
 #include "netem/kernel/sandbox.hh"
 #include "netem/network.hh"
 #include "netem/topology/frame.hh"
+#include "netem/topology/topology_format.hh"
+#include "netem/topology/topology_settings.hh"
 #include "trainer/collectives/benchmarks/exchange/crowd.hh"
 #include "trainer/collectives/benchmarks/exchange/measurement.hh"
 #include "trainer/collectives/benchmarks/exchange/simulated.hh"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "netem/topology/topology.hh"
+#include "netem/topology/topology_format.hh"
 
 #include <algorithm>
 #include <filesystem>
@@ -10,8 +10,8 @@
 
 #include "common/support/tests/json_schema.hh"
 #include "common/support/tests/paths.hh"
-#include "netem/topology/link_shape.hh"
 #include "netem/topology/tests/small_topology.hh"
+#include "netem/topology/topology_settings.hh"
 
 namespace thinpipe::netem {
 namespace {
@@ -20,7 +20,7 @@ using testing::ElementsAre;
 
 const std::string folder = source_path("topologies/");
 
-TEST(TopologyTest, ReadsTheThreeSwitchTopology) {
+TEST(TopologyFormat, ReadsTheThreeSwitchTopology) {
   const Topology topology = load_topology(folder + "three-switch.json");
   EXPECT_EQ(topology.hosts.size(), 8U);
   EXPECT_EQ(topology.switches, (std::vector<std::string>{"left", "middle", "right"}));
@@ -32,13 +32,13 @@ TEST(TopologyTest, ReadsTheThreeSwitchTopology) {
   EXPECT_EQ(topology.links[9].forward.rate_bit_per_s, 100e6);
 }
 
-TEST(TopologyTest, ReadsTheLoopbackTopology) {
+TEST(TopologyFormat, ReadsTheLoopbackTopology) {
   const Topology topology = load_topology(folder + "loopback.json");
   EXPECT_EQ(topology.kind, TopologyKind::loopback);
   EXPECT_EQ(topology.hosts.size(), 2U);
 }
 
-TEST(TopologyTest, ReadsTheTopologyOfAClusterAndWritesIt) {
+TEST(TopologyFormat, ReadsTheTopologyOfAClusterAndWritesIt) {
   const Json text = {
       {"name", "c"}, {"kind", "cluster"}, {"hosts", {{"w", 2}}}, {"network_interface", "10.1.0.0/16"}};
   const Topology topology = parse_topology(text, {"t.json", ""});
@@ -120,7 +120,7 @@ TEST(SchemaTest, KnowsTheReadersKeysAndNoOthers) {
             declared(schema["definitions"]["direction"]["properties"]));
 }
 
-TEST(TopologyTest, NormalFormFillsTheShape) {
+TEST(TopologyFormat, NormalFormFillsTheShape) {
   const Json normal = to_json(load_topology(folder + "three-switch.json"));
   EXPECT_EQ(normal["links"][9], (Json{{"between", {"middle", "right"}},
                                       {"bottleneck", true},
@@ -130,7 +130,7 @@ TEST(TopologyTest, NormalFormFillsTheShape) {
                                       {"queueing", "fair"}}));
 }
 
-TEST(TopologyTest, EcnIsKeptIfItIsOn) {
+TEST(TopologyFormat, EcnIsKeptIfItIsOn) {
   Json text = two_switches();
   text["links"][2]["queueing"] = "red";
   EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""}))["links"][3].contains("ecn"));
@@ -142,7 +142,7 @@ TEST(TopologyTest, EcnIsKeptIfItIsOn) {
   EXPECT_TRUE(has_ecn(parse_topology(normal, {"t.json", ""})));
 }
 
-TEST(TopologyTest, ACongestionControlIsKeptUnlessItIsTheDefault) {
+TEST(TopologyFormat, ACongestionControlIsKeptUnlessItIsTheDefault) {
   Json text = parse_json_file(folder + "three-switch.json");
   EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""})).contains("congestion_control"));
   text["congestion_control"] = "cubic";
@@ -153,7 +153,7 @@ TEST(TopologyTest, ACongestionControlIsKeptUnlessItIsTheDefault) {
   EXPECT_EQ(parse_topology(normal, {"t.json", ""}).congestion_control, "bbr");
 }
 
-TEST(TopologyTest, TheLargestPacketIsThatOfEveryLink) {
+TEST(TopologyFormat, TheLargestPacketIsThatOfEveryLink) {
   Json text = parse_json_file(folder + "three-switch.json");
   EXPECT_FALSE(to_json(parse_topology(text, {"t.json", ""})).contains("mtu"));
   text["mtu"] = 9000;
@@ -170,7 +170,7 @@ TEST(TopologyTest, TheLargestPacketIsThatOfEveryLink) {
   EXPECT_THROW(set_mtu(changed, 100, {"e.json", "/mtu"}), InputError);
 }
 
-TEST(TopologyTest, SingleHostsMayHaveACongestionControlOfTheirOwn) {
+TEST(TopologyFormat, SingleHostsMayHaveACongestionControlOfTheirOwn) {
   const Topology topology =
       parse_topology(spoiled([](Json& t) {
                        t["congestion_control"] = {{"default", "reno"}, {"b", "bbr"}, {"c", "reno"}};
@@ -187,7 +187,7 @@ TEST(TopologyTest, SingleHostsMayHaveACongestionControlOfTheirOwn) {
   EXPECT_FALSE(to_json(same).contains("congestion_control")) << "all have the default";
 }
 
-TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
+TEST(TopologyFormat, GroupsAndRangesNameNodesInOrder) {
   const Topology topology = parse_topology(
       {{"name", "groups"},
        {"switches", {"hub"}},
@@ -201,7 +201,7 @@ TEST(TopologyTest, GroupsAndRangesNameNodesInOrder) {
   EXPECT_EQ(topology.links[5].b, "z");
 }
 
-TEST(TopologyTest, NumbersInRangesKeepTheirForm) {
+TEST(TopologyFormat, NumbersInRangesKeepTheirForm) {
   const Topology topology = parse_topology(
       {{"name", "padded"},
        {"switches", {"hub"}},
@@ -214,7 +214,7 @@ TEST(TopologyTest, NumbersInRangesKeepTheirForm) {
   EXPECT_EQ(topology.links[4].a, "r2-a1");
 }
 
-TEST(TopologyTest, ADirectionMaySayOtherwise) {
+TEST(TopologyFormat, ADirectionMaySayOtherwise) {
   const Topology topology = parse_topology(spoiled([](Json& t) {
                                              t["links"][2]["delay"] = "20 ms";
                                              t["links"][2]["loss"] = 0.01;
@@ -232,55 +232,6 @@ TEST(TopologyTest, ADirectionMaySayOtherwise) {
   const Json normal = to_json(topology);
   EXPECT_EQ(to_json(parse_topology(normal, {"t.json", ""})), normal);
   EXPECT_EQ(normal["links"][3]["forward"]["delay"], "20 ms");
-}
-
-TEST(TopologyTest, BottleneckRateLeavesADirectionWithoutACapAlone) {
-  Topology topology = parse_topology(spoiled([](Json& t) {
-                                       t["links"][2].erase("rate");
-                                       t["links"][2]["forward"] = {{"rate", "5 Mbit/s"}};
-                                     }),
-                                     {"t.json", ""});
-  set_bottleneck_rate(topology, 1e9, {"e.json", "/base/bottleneck/rate"});
-  EXPECT_EQ(topology.links.back().forward.rate_bit_per_s, 1e9);
-  EXPECT_FALSE(topology.links.back().backward.rate_bit_per_s);
-}
-
-TEST(TopologyTest, BottleneckRateReplacesEveryBottlenecksCap) {
-  Topology topology = load_topology(folder + "three-switch.json");
-  set_bottleneck_rate(topology, 1e9, {"e.json", "/base/bottleneck/rate"});
-  EXPECT_EQ(topology.links[8].forward.rate_bit_per_s, 1e9);
-  EXPECT_EQ(topology.links[9].backward.rate_bit_per_s, 1e9);
-  EXPECT_FALSE(topology.links[0].forward.rate_bit_per_s);
-  EXPECT_EQ(link_shape_of(topology.links[9].forward).burst_bytes, 12500);
-}
-
-TEST(TopologyTest, BottleneckRateNeedsABottleneckAndAFittingRate) {
-  Topology loopback = load_topology(folder + "loopback.json");
-  const Place place{"e.json", "/base/bottleneck/rate"};
-  EXPECT_THROW(set_bottleneck_rate(loopback, 1e9, place), InputError);
-  Topology topology = load_topology(folder + "three-switch.json");
-  for (const double rate : {-1.0, 0.0, 99e3, 17e9}) {
-    EXPECT_THROW(set_bottleneck_rate(topology, rate, place), InputError) << rate;
-  }
-}
-
-TEST(TopologyTest, BottleneckBuffersFitTheKernel) {
-  Topology topology = load_topology(folder + "three-switch.json");
-  set_bottleneck_rate(topology, 10e9, {"e.json", "/base/bottleneck/rate"});
-  set_bottleneck_queue(topology, 0.8, {"e.json", "/base/bottleneck/queue"});
-  EXPECT_EQ(topology.links[8].forward.queue_bytes, 1e9);
-  for (const auto& [set, key] :
-       {std::pair{&set_bottleneck_queue, "queue"}, std::pair{&set_bottleneck_burst, "burst"}}) {
-    const Place place{"e.json", std::string("/base/bottleneck/") + key};
-    try {
-      set(topology, 2, place);
-      ADD_FAILURE() << "accepted a " << key << " of 2.5 GB";
-    } catch (const InputError& error) {
-      EXPECT_EQ(error.place().pointer, place.pointer);
-      EXPECT_THAT(error.message(), testing::HasSubstr("is 2.5 GB at 10 Gbit/s"));
-      EXPECT_THAT(error.message(), testing::HasSubstr("write at most 800 ms"));
-    }
-  }
 }
 
 }  // namespace
