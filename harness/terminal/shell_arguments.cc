@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "common/support/exception.hh"
 #include "common/support/nearest.hh"
 
 namespace thinpipe {

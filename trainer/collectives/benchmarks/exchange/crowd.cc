@@ -2,6 +2,7 @@
 #include "trainer/collectives/benchmarks/exchange/crowd.hh"
 
 #include <algorithm>
+#include <utility>
 
 namespace thinpipe {
 
