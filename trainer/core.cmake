@@ -71,7 +71,7 @@ set(THINPIPE_CORE_TESTS
   synchronisers/sparse/tests/sparse_code_properties_test.cc synchronisers/sparse/tests/sparse_code_test.cc
   synchronisers/sparse/tests/sparse_entries_test.cc synchronisers/sparse/tests/threshold_choice_test.cc
   synchronisers/sparse/tests/top_k_properties_test.cc synchronisers/sparse/tests/top_k_test.cc
-  synchronisers/sparse/tests/warm_up_test.cc
+  synchronisers/tests/warm_up_test.cc
   synchronisers/transforms/tests/block_rotation_test.cc synchronisers/transforms/tests/walsh_hadamard_properties_test.cc
   synchronisers/transforms/tests/walsh_hadamard_test.cc
   tensors/tests/npy_header_test.cc tensors/tests/pickle_test.cc tensors/tests/safetensors_header_test.cc tensors/tests/state_dict_index_test.cc

@@ -58,9 +58,9 @@ struct LaterOption {
 };
 
 const std::vector<LaterOption> later_options = {
-    {"gmc", "sparsifier", "top_k"},  {"gmc", "detached", 0.0},    {"iwp", "alpha", 0.01},
-    {"ok_topk", "vectors", "dense"}, {"sbc", "vectors", "dense"}, {"spardl", "vectors", "dense"},
-    {"spardl", "teams", 1},          {"topk", "vectors", "dense"}};
+    {"dgc", "sparsifier", "top_k"}, {"gmc", "sparsifier", "top_k"},  {"gmc", "detached", 0.0},
+    {"iwp", "alpha", 0.01},         {"ok_topk", "vectors", "dense"}, {"sbc", "vectors", "dense"},
+    {"spardl", "vectors", "dense"}, {"spardl", "teams", 1},          {"topk", "vectors", "dense"}};
 
 // Returns whether the object has this member with this value. Records of other programs may have any other in its place.
 bool has(const Json& object, const std::string& key, const Json& value) {

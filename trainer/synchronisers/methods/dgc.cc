@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cmath>
-#include <numeric>
+#include <fmt/format.h>
 
 #include "common/support/options.hh"
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
-#include "trainer/synchronisers/bucket_weights.hh"
-#include "trainer/synchronisers/residual.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/local_momentum.hh"
+#include "trainer/synchronisers/sparse/random_block_exchange.hh"
 #include "trainer/synchronisers/sparse/sampled_top_k.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
-#include "trainer/synchronisers/sparse/warm_up.hh"
+#include "trainer/synchronisers/warm_up.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -24,6 +23,7 @@ struct DgcOptions {
   double clip = 0;
   double sample = 0.01;
   std::int64_t warm_up_steps = 0;
+  std::string sparsifier = "top_k";
   std::string indices = "u32";
 
   void visit(auto& field) {
@@ -41,8 +41,20 @@ struct DgcOptions {
                .above = 0,
                .at_most = 1});
     field("warm_up_steps", warm_up_steps, WarmUp::rule());
+    field(
+        "sparsifier", sparsifier,
+        Rule{
+            .effect =
+                "kept entries: top_k, the largest of each tensor; random_block, successive ones of each tensor "
+                "from a random start, the same on every worker, over packed all-reduce",
+            .one_of = {"top_k", random_block_name}});
     field("indices", indices,
-          Rule{.effect = "how indices are encoded, as in topk", .one_of = Sparsifier::index_options()});
+          Rule{.effect = "how the indices of top_k are encoded, as in topk",
+               .one_of = Sparsifier::index_options()});
+  }
+
+  LocalMomentum::Options momentum_options() const {
+    return {.momentum = momentum, .nesterov = nesterov, .masking = masking, .clip = clip};
   }
 };
 
@@ -66,74 +78,64 @@ struct DgcOptions {
 // With momentum or clipping the result does not estimate the mean of the gradients, so the estimate is
 // `error_feedback` only without both.
 //
+// Instead of the largest entries, random_block keeps a block of each tensor at a place that is the same on every
+// worker (gmc.cc): local momentum with the sparsifier of the GMC paper's version of 2024, to compare with.
+//
 // State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes at most 4 + 20 + 4k
-// bytes and the indices; 20 + 4k and the indices if the selection is exact.
-class Dgc : public Sparsifier, public AdjustableRatio {
+// bytes and the indices; 20 + 4k and the indices if the selection is exact. With random_block, 4(Σk + 1) bytes go
+// through an all-reduce.
+// Base: Synchroniser, or a class derived from it whose constructor takes `arguments`.
+template <class Base>
+class WithLocalMomentum : public Base, public AdjustableRatio {
  public:
-  Dgc(const DgcOptions& options, const SynchroniserContext& context)
-      : Sparsifier(options.indices),
+  template <class... Arguments>
+  WithLocalMomentum(const DgcOptions& options, const SynchroniserContext& context,
+                    const Arguments&... arguments)
+      : Base(arguments...),
         options_(options),
-        seed_(context.seed),
-        weights_(context.weights),
-        weight_decay_(context.weight_decay),
         warm_up_(options.ratio, options.warm_up_steps),
-        momentum_(context.parameters),
-        residual_(context.parameters) {
-    if (options.momentum > 0 && weight_decay_ > 0) decay_momentum_.emplace(context.parameters);
-  }
+        momentum_(options.momentum_options(), context) {}
 
-  double ratio() const override { return warm_up_.steady_state_ratio(); }
-  void set_ratio(double ratio) override { warm_up_ = WarmUp(ratio, options_.warm_up_steps); }
+  double ratio() const final { return warm_up_.steady_state_ratio(); }
+  void set_ratio(double ratio) final { warm_up_ = WarmUp(ratio, options_.warm_up_steps); }
 
-  MethodProperties properties() const override {
-    MethodProperties properties = Sparsifier::properties();
-    if (options_.momentum > 0 || options_.clip > 0) properties.estimate = Estimate::biased;
+  // The residual has earlier steps whatever the options, which properties() does not tell.
+  Clipping clipping() const final { return Clipping::local; }
+
+  void finish_dense(Bucket& bucket, int world_size) final { momentum_.finish_dense(bucket, world_size); }
+  void finish_step(bool applied) final { momentum_.finish_step(applied); }
+  void add_residual(Bucket& bucket) const final { momentum_.add_residual(bucket); }
+  void adopt_masks(const std::vector<torch::Tensor>& kept) final { momentum_.adopt_masks(kept); }
+  void save(TensorMap& state, const std::string& prefix) const final { momentum_.save(state, prefix); }
+  void load(const TensorMap& state, const std::string& prefix) final { momentum_.load(state, prefix); }
+
+ protected:
+  MethodProperties with_momentum(MethodProperties properties) const {
+    const bool is_biased = options_.momentum > 0 || options_.clip > 0;
+    properties.estimate = is_biased ? Estimate::biased : Estimate::error_feedback;
     properties.applies_momentum = options_.momentum > 0;
     return properties;
   }
 
-  // The residual has earlier steps whatever the options, which properties() does not tell.
-  Clipping clipping() const override { return Clipping::local; }
+  const DgcOptions& options() const { return options_; }
+  const WarmUp& warm_up() const { return warm_up_; }
+  LocalMomentum& momentum() { return momentum_; }
 
-  void finish_dense(Bucket& bucket, int world_size) override {
-    if (options_.clip > 0) clip(bucket.gradient, world_size);
-    accumulate_momentum(bucket);
-    momentum_.stage(bucket, momentum_in_hand_);
-    add_decay_momentum(bucket);
-  }
+ private:
+  DgcOptions options_;
+  WarmUp warm_up_;
+  LocalMomentum momentum_;
+};
 
-  void finish_step(bool applied) override {
-    for (StagedState* state : std::array<StagedState*, 2>{&momentum_, &residual_})
-      applied ? state->commit() : state->discard();
-    if (decay_momentum_) applied ? decay_momentum_->commit() : decay_momentum_->discard();
-  }
+class DgcTopK : public WithLocalMomentum<Sparsifier> {
+ public:
+  DgcTopK(const DgcOptions& options, const SynchroniserContext& context)
+      : WithLocalMomentum(options, context, options.indices), seed_(context.seed) {}
 
-  void add_residual(Bucket& bucket) const override { residual_.add_to(bucket); }
-
-  void adopt_masks(const std::vector<torch::Tensor>& kept) override {
-    momentum_.drop_pruned(kept);
-    residual_.drop_pruned(kept);
-    if (decay_momentum_) decay_momentum_->drop_pruned(kept);
-  }
-
-  void save(TensorMap& state, const std::string& prefix) const override {
-    momentum_.save(state, prefix + "momentum.");
-    residual_.save(state, prefix);
-    if (decay_momentum_) decay_momentum_->save(state, prefix + "decay_momentum.");
-  }
-
-  void load(const TensorMap& state, const std::string& prefix) override {
-    momentum_.load(state, prefix + "momentum.");
-    residual_.load(state, prefix);
-    if (decay_momentum_) decay_momentum_->load(state, prefix + "decay_momentum.");
-  }
+  MethodProperties properties() const override { return with_momentum(Sparsifier::properties()); }
 
  protected:
-  void accumulate(Bucket& bucket) override {
-    if (options_.clip > 0) clip(bucket.gradient, world_size());
-    accumulate_momentum(bucket);
-    residual_.add_to(bucket);
-  }
+  void accumulate(Bucket& bucket) override { momentum().accumulate(bucket, world_size()); }
 
   std::vector<std::uint32_t> choose(const Bucket& bucket) override {
     std::vector<std::uint32_t> starts(bucket.slices.size());
@@ -147,7 +149,7 @@ class Dgc : public Sparsifier, public AdjustableRatio {
       const Slice& slice = bucket.slices[s];
       for (const std::uint32_t index : sampled_top_k_indices(
                floats(bucket.view(slice)),
-               {.ratio = warm_up_.ratio(step()), .sample = options_.sample, .start = starts[s]})) {
+               {.ratio = warm_up().ratio(step()), .sample = options().sample, .start = starts[s]})) {
         indices.push_back(static_cast<std::uint32_t>(slice.offset) + index);
       }
     }
@@ -155,92 +157,93 @@ class Dgc : public Sparsifier, public AdjustableRatio {
   }
 
   void store_residual(const Bucket& bucket, std::span<const std::uint32_t> sent) override {
-    if (options_.masking) {
-      const std::span<float> momentum = floats(momentum_in_hand_);
-      for (const std::uint32_t index : sent) momentum[index] = 0;
-    }
-    momentum_.stage(bucket, momentum_in_hand_);
-    residual_.stage(bucket, bucket.gradient);
+    momentum().mask(sent);
+    momentum().store_residual(bucket);
   }
 
-  void finish(Bucket& bucket) override { add_decay_momentum(bucket); }
+  void finish(Bucket& bucket) override { momentum().finish(bucket); }
 
   std::int64_t count_for(const Bucket& bucket) const override {
-    return count_at(warm_up_.ratio(step()), bucket);
+    return count_at(warm_up().ratio(step()), bucket);
   }
   std::int64_t steady_state_count_for(const Bucket& bucket) const override {
-    return count_at(warm_up_.steady_state_ratio(), bucket);
+    return count_at(warm_up().steady_state_ratio(), bucket);
   }
   bool chooses_a_fixed_count() const override {
-    return options_.sample == 1 && !warm_up_.changes_the_ratio();
+    return options().sample == 1 && !warm_up().changes_the_ratio();
   }
 
  private:
-  // Replaces bucket.gradient by the momentum step, and sets momentum_in_hand_ to the new momentum.
-  void accumulate_momentum(Bucket& bucket) {
-    const torch::Tensor& gradient = bucket.gradient;
-    momentum_in_hand_ = torch::empty({bucket.size});
-    for (const Slice& slice : bucket.slices) {
-      momentum_in_hand_.narrow(0, slice.offset, slice.size).copy_(momentum_.of(slice.parameter));
-    }
-    if (options_.nesterov) {
-      momentum_in_hand_.add_(gradient).mul_(options_.momentum);
-      gradient.add_(momentum_in_hand_);
-    } else {
-      momentum_in_hand_.mul_(options_.momentum).add_(gradient);
-      gradient.copy_(momentum_in_hand_);
-    }
-  }
-
-  // Adds the momentum of earlier steps' decay; the optimiser adds this step's decay.
-  void add_decay_momentum(Bucket& bucket) {
-    if (!decay_momentum_) return;
-    const torch::Tensor momentum = torch::empty({bucket.size});
-    for (const Slice& slice : bucket.slices) {
-      momentum.narrow(0, slice.offset, slice.size).copy_(decay_momentum_->of(slice.parameter));
-    }
-    momentum.mul_(options_.momentum);
-    if (!options_.nesterov) bucket.gradient.add_(momentum);
-    momentum.add_(bucket_weights(weights_, bucket, "dgc"), weight_decay_);
-    if (options_.nesterov) bucket.gradient.add_(momentum, options_.momentum);
-    decay_momentum_->stage(bucket, momentum);
-  }
-
   static std::int64_t count_at(double ratio, const Bucket& bucket) {
     std::int64_t count = 0;
     for (const Slice& slice : bucket.slices) count += kept_count(ratio, slice.size);
     return count;
   }
 
-  // Clips `gradient`. The norm is summed in order, so it does not depend on the number of threads.
-  void clip(torch::Tensor gradient, int world_size) const {
-    const std::span<const float> values = floats(gradient);
-    const double norm = std::sqrt(std::accumulate(values.begin(), values.end(), 0.0, [](double sum, float x) {
-      return sum + static_cast<double>(x) * x;
-    }));
-    const double bound = options_.clip / std::sqrt(world_size);
-    if (norm > bound) gradient.mul_(bound / norm);
+  std::uint64_t seed_;
+};
+
+class DgcRandomBlock : public WithLocalMomentum<Synchroniser> {
+ public:
+  DgcRandomBlock(const DgcOptions& options, const SynchroniserContext& context)
+      : WithLocalMomentum(options, context), exchange_(context.seed) {}
+
+  MethodProperties properties() const override {
+    return with_momentum(
+        {.all_reduce_compatible = true, .traffic_depends_on_data = warm_up().changes_the_ratio()});
   }
 
-  DgcOptions options_;
-  std::uint64_t seed_;
-  std::vector<torch::Tensor> weights_;
-  double weight_decay_;  // λ
-  WarmUp warm_up_;
-  StagedState momentum_;                       // u
-  Residual residual_;                          // v
-  std::optional<StagedState> decay_momentum_;  // m
-  torch::Tensor momentum_in_hand_;             // of the current bucket
+  bool leaves_dense(const ParameterInfo& parameter) const override { return parameter.dimensions <= 1; }
+
+  void begin_step(std::uint64_t step) override {
+    step_ = step;
+    exchange_.begin_step(step);
+  }
+
+  void synchronise(Bucket& bucket, Collective& network) override {
+    if (bucket.size == 0) return;
+    momentum().accumulate(bucket, network.world_size());
+    auto taken = exchange_.take(bucket, warm_up().ratio(step_));
+    momentum().mask(taken.blocks);
+    momentum().store_residual(bucket);
+    RandomBlockExchange::average(std::move(taken), bucket, network);
+    momentum().finish(bucket);
+  }
+
+  ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
+    return RandomBlockExchange::traffic(bucket, warm_up().ratio(step_), world_size);
+  }
+  ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
+    return RandomBlockExchange::traffic(bucket, warm_up().steady_state_ratio(), world_size);
+  }
+
+ private:
+  RandomBlockExchange exchange_;
+  std::uint64_t step_ = 0;
 };
 
 THINPIPE_REGISTER(Synchroniser){
-    "dgc", "the largest entries of a locally accumulated momentum, over all-gather",
-    describe_options<DgcOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
+    "dgc",
+    "a locally accumulated momentum with error feedback: the largest entries over all-gather, or random blocks over "
+    "packed all-reduce",
+    describe_options<DgcOptions>(),
+    [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<DgcOptions>(object);
       if (options.nesterov && options.momentum == 0) {
         throw InputError(object.place_of("nesterov"), "needs momentum above 0");
       }
-      return std::make_unique<Dgc>(options, context);
+      if (options.sparsifier != random_block_name) return std::make_unique<DgcTopK>(options, context);
+      const auto refuse = [&](const char* key, const char* why) {
+        throw InputError(
+            object.place_of(key),
+            fmt::format("has no effect with \"sparsifier\": \"random_block\": {}; leave it out, or "
+                        "choose \"sparsifier\": \"top_k\"",
+                        why));
+      };
+      if (options.indices != DgcOptions{}.indices)
+        refuse("indices", "every worker keeps the same entries, so no indices are sent");
+      if (options.sample != DgcOptions{}.sample) refuse("sample", "blocks have no threshold");
+      return std::make_unique<DgcRandomBlock>(options, context);
     }};
 
 }  // namespace

@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <limits>
-
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/global_momentum.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
-#include "trainer/synchronisers/sparse/random_block.hh"
+#include "trainer/synchronisers/sparse/random_block_exchange.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 
 namespace thinpipe::trainer {
 namespace {
-
-constexpr const char* random_blocks = "random_block";
 
 // Global Momentum Compression: the momentum is the last movement of the weights, the same on every worker,
 // instead of a momentum per worker. With learning rates η, on each worker:
@@ -63,7 +59,7 @@ struct GmcOptions {
           Rule{.effect =
                    "kept entries: top_k, the largest of each bucket; random_block, successive ones of each "
                    "tensor from a random start, the same on every worker, over packed all-reduce",
-               .one_of = {"top_k", random_blocks}});
+               .one_of = {"top_k", random_block_name}});
     field("detached", detached,
           Rule{.effect =
                    "GMC+ if above 0: each worker's gradient is evaluated where this share of its residual "
@@ -120,8 +116,6 @@ class WithGlobalMomentum : public Base, public AdjustableRatio {
     return properties;
   }
 
-  std::int64_t kept_of(std::int64_t n) const { return kept_count(ratio_, n); }
-
   GlobalMomentum& momentum() { return momentum_; }
 
  private:
@@ -148,13 +142,13 @@ class GmcTopK : public WithGlobalMomentum<Sparsifier> {
     momentum().store_residual(bucket);
   }
 
-  std::int64_t count_for(const Bucket& bucket) const override { return kept_of(bucket.size); }
+  std::int64_t count_for(const Bucket& bucket) const override { return kept_count(ratio(), bucket.size); }
 };
 
 class GmcRandomBlock : public WithGlobalMomentum<Synchroniser> {
  public:
   GmcRandomBlock(const GmcOptions& options, const SynchroniserContext& context)
-      : WithGlobalMomentum(options, context), seed_(context.seed) {}
+      : WithGlobalMomentum(options, context), exchange_(context.seed) {}
 
   MethodProperties properties() const override { return with_momentum({.all_reduce_compatible = true}); }
 
@@ -162,68 +156,23 @@ class GmcRandomBlock : public WithGlobalMomentum<Synchroniser> {
 
   void begin_step(std::uint64_t step) override {
     WithGlobalMomentum::begin_step(step);
-    step_ = static_cast<std::uint32_t>(step);
+    exchange_.begin_step(step);
   }
 
   void synchronise(Bucket& bucket, Collective& network) override {
     if (bucket.size == 0) return;
     momentum().accumulate(bucket);
-    const std::vector<EntryRange> blocks = choose(bucket);
-    const torch::Tensor packed = torch::empty({kept_of_all(bucket) + 1});
-    const bool finite = bucket.gradient.isfinite().all().item<bool>();
-    packed[-1] = finite ? 0.0F : std::numeric_limits<float>::quiet_NaN();
-    for_each_block(blocks, bucket.gradient, packed,
-                   [](const torch::Tensor& entries, const torch::Tensor& sent) {
-                     sent.copy_(entries);
-                     entries.zero_();
-                   });
+    auto taken = exchange_.take(bucket, ratio());
     momentum().store_residual(bucket);
-
-    packed.div_(network.world_size());
-    network.all_reduce(packed, Reduction::sum);
-    bucket.gradient.zero_();
-    for_each_block(blocks, bucket.gradient, packed,
-                   [](const torch::Tensor& entries, const torch::Tensor& sent) { entries.copy_(sent); });
-    bucket.gradient[0].add_(packed[-1]);  // 0, or NaN
+    RandomBlockExchange::average(std::move(taken), bucket, network);
   }
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
-    return bucket.size == 0 ? ExpectedTraffic{}
-                            : all_reduce_traffic(4 * (kept_of_all(bucket) + 1), world_size);
+    return RandomBlockExchange::traffic(bucket, ratio(), world_size);
   }
 
  private:
-  std::int64_t kept_of_all(const Bucket& bucket) const {
-    std::int64_t count = 0;
-    for (const Slice& slice : bucket.slices) count += kept_of(slice.size);
-    return count;
-  }
-
-  // Returns the kept entries of the bucket. A tensor's block does not depend on the bucket that it is in.
-  std::vector<EntryRange> choose(const Bucket& bucket) const {
-    std::vector<EntryRange> blocks;
-    for (const Slice& slice : bucket.slices) {
-      if (slice.size == 0) continue;
-      const RandomStream stream{
-          .seed = seed_, .step = step_, .bucket = static_cast<std::uint32_t>(slice.parameter)};
-      for (const EntryRange& range : random_block(stream, slice.size, kept_of(slice.size)))
-        blocks.push_back({.begin = slice.offset + range.begin, .size = range.size});
-    }
-    return blocks;
-  }
-
-  // Calls visit(entries of dense, entries of packed) for each block.
-  static void for_each_block(const std::vector<EntryRange>& blocks, const torch::Tensor& dense,
-                             const torch::Tensor& packed, auto visit) {
-    std::int64_t place = 0;
-    for (const EntryRange& block : blocks) {
-      visit(dense.narrow(0, block.begin, block.size), packed.narrow(0, place, block.size));
-      place += block.size;
-    }
-  }
-
-  std::uint64_t seed_;
-  std::uint32_t step_ = 0;
+  RandomBlockExchange exchange_;
 };
 
 THINPIPE_REGISTER(Synchroniser){
@@ -233,7 +182,7 @@ THINPIPE_REGISTER(Synchroniser){
     describe_options<GmcOptions>(),
     [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<GmcOptions>(object);
-      if (options.sparsifier != random_blocks) return std::make_unique<GmcTopK>(options, context);
+      if (options.sparsifier != random_block_name) return std::make_unique<GmcTopK>(options, context);
       if (options.indices != GmcOptions{}.indices) {
         throw InputError(
             object.place_of("indices"),

@@ -17,8 +17,8 @@
 #include "trainer/synchronisers/sparse/index_vote.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
-#include "trainer/synchronisers/sparse/warm_up.hh"
 #include "trainer/synchronisers/synchroniser.hh"
+#include "trainer/synchronisers/warm_up.hh"
 
 namespace thinpipe::trainer {
 namespace {

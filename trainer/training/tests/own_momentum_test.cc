@@ -59,6 +59,8 @@ INSTANTIATE_TEST_SUITE_P(
         MomentumCase{"dgc_nesterov",
                      {{"name", "dgc"}, {"ratio", 1}, {"sample", 1}, {"masking", false}, {"nesterov", true}},
                      true},
+        MomentumCase{"dgc_random_block",
+                     {{"name", "dgc"}, {"ratio", 1}, {"masking", false}, {"sparsifier", "random_block"}}},
         MomentumCase{"gmc", {{"name", "gmc"}, {"ratio", 1}}},
         MomentumCase{"gmc_plus_random_block",
                      {{"name", "gmc"}, {"ratio", 1}, {"sparsifier", "random_block"}, {"detached", 0.5}}}),

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "trainer/base/modules.hh"
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/commands/conformance/session.hh"
+#include "trainer/synchronisers/tests/conservation.hh"
 
 namespace thinpipe::trainer {
 namespace {
 
 using trainer::testing::make_world;
 using trainer::testing::real_gradient;
+using trainer::testing::residual_of;
 using trainer::testing::Session;
 using trainer::testing::World;
 
@@ -153,6 +156,58 @@ TEST(Dgc, IsErrorFeedbackOnlyWithoutMomentumAndClipping) {
   EXPECT_FALSE(properties({{"momentum", 0}}).applies_momentum);
   EXPECT_TRUE(properties({{"sample", 0.01}}).traffic_depends_on_data);
   EXPECT_FALSE(properties({{"sample", 1}}).traffic_depends_on_data);
+}
+
+class DgcRandomBlock : public ::testing::TestWithParam<bool> {};
+
+// v after two steps, of which the second has no gradient, for tensors of four entries of which one is sent: what was sent
+// in the first step is the momentum of one step, or nothing with masking; all others are one and a half gradients.
+TEST_P(DgcRandomBlock, EntriesKeepTheirMomentumUnlessTheyAreSentAndMasked) {
+  const bool masking = GetParam();
+  const World world = make_world(8, false);
+  run_in_process(1, [&](Collective& network) {
+    Session session(
+        dgc({{"ratio", 0.25}, {"momentum", 0.5}, {"masking", masking}, {"sparsifier", "random_block"}}),
+        world, network);
+    const torch::Tensor gradient = torch::arange(1, 9, torch::kFloat32);
+    const torch::Tensor sent = session.step(gradient, 1);
+    EXPECT_EQ(sent.narrow(0, 0, 4).count_nonzero().item<int>(), 1);
+    EXPECT_EQ(sent.narrow(0, 4, 4).count_nonzero().item<int>(), 1);
+    EXPECT_TRUE(sent.equal(torch::where(sent.ne(0), gradient, 0.0F)));
+    EXPECT_TRUE(residual_of(session, world).equal(gradient - sent));
+    const torch::Tensor momentum = torch::where(sent.ne(0), masking ? 0.0F : 0.5F, 1.5F) * gradient;
+    const torch::Tensor out = session.step(torch::zeros({8}), 2);
+    EXPECT_TRUE((out + residual_of(session, world)).equal(momentum));
+  });
+}
+
+INSTANTIATE_TEST_SUITE_P(Masking, DgcRandomBlock, ::testing::Bool());
+
+TEST(DgcRandomBlocks, AreOneAllReduceWhoseSizeFollowsTheWarmUp) {
+  const World world = make_world(101, false);  // tensors of 51 and 50 entries
+  const auto made = SynchroniserRegistry::instance().make(
+      dgc({{"ratio", 0.1}, {"warm_up_steps", 3}, {"sparsifier", "random_block"}}), {"test", ""},
+      {.parameters = world.parameters, .kept = world.kept, .weights = {}});
+  EXPECT_TRUE(made->properties().all_reduce_compatible);
+  EXPECT_TRUE(made->properties().traffic_depends_on_data);
+  made->begin_step(1);
+  EXPECT_EQ(made->traffic(world.bucket, 4).payload_bytes, 4 * (12 + 12 + 1)) << "a quarter of the entries";
+  EXPECT_EQ(made->steady_state_traffic(world.bucket, 4).payload_bytes, 4 * (5 + 5 + 1));
+  made->begin_step(4);
+  EXPECT_EQ(made->traffic(world.bucket, 4).payload_bytes, 4 * (5 + 5 + 1));
+}
+
+TEST(DgcRandomBlocks, RefuseOptionsOfTheLargestEntries) {
+  for (const Json& option : {Json{{"indices", "golomb"}}, Json{{"sample", 1}}}) {
+    Json method = dgc({{"sparsifier", "random_block"}});
+    method.update(option);
+    EXPECT_THAT(
+        [&] {
+          SynchroniserRegistry::instance().make(method, {"test", ""}, {});
+        },
+        ::testing::ThrowsMessage<InputError>(::testing::AllOf(::testing::HasSubstr(option.begin().key()),
+                                                              ::testing::HasSubstr("leave it out"))));
+  }
 }
 
 // Clipping the result would lose part of the residuals in it.

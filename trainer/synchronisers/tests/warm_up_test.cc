@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/synchronisers/sparse/warm_up.hh"
+#include "trainer/synchronisers/warm_up.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
