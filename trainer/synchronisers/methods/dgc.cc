@@ -15,6 +15,32 @@
 namespace thinpipe::trainer {
 namespace {
 
+// Deep Gradient Compression: momentum is applied before sparsification, so entries that wait keep their
+// momentum. For each tensor of n entries:
+//   u = μu + g;  v += u        or, Nesterov's:   u = μ(u + g);  v += u + g
+//   I = the k largest |v|, k = max(1, floor(ratio·n));  send v[I];  v[I] = 0;  u[I] = 0 if masking
+// The optimiser adds weight decay λ·w, the same on every worker. Its momentum is kept here, separately:
+//   m' = μm + λw;  out += μm         or, Nesterov's:   out += μm'
+// If everything is kept, without masking and clipping, this is SGD with momentum and decay, as in PyTorch.
+// Lin et al. (ICLR 2018).
+//
+// Their code and ours find the threshold in a sample. If more than k entries reach it, theirs keeps the
+// lowest indices and ours the largest entries. They clip by the norm of the whole gradient, ‖g‖ <=
+// clip·N^(-1/2), which is not known when its first bucket is sent; we clip by each bucket's norm. The warm-up
+// is the paper's: kept fractions of 1/4, 1/16 and so on while they are above `ratio`, for equally many steps
+// each; their code's fraction falls more slowly. Parameters left dense have the same momentum, applied to the
+// mean over workers, as in their code. They are also clipped after that mean, to the largest norm that a mean
+// of clipped gradients can have.
+//
+// With momentum or clipping the result does not estimate the mean of the gradients, so the estimate is
+// `error_feedback` only without both.
+//
+// Instead of the largest entries, random_block keeps a block of each tensor at a place that is the same on every
+// worker (gmc.cc): local momentum with the sparsifier of the GMC paper's version of 2024, to compare with.
+//
+// State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes at most 4 + 20 + 4k
+// bytes and the indices; 20 + 4k and the indices if the selection is exact. With random_block, 4(Σk + 1) bytes go
+// through an all-reduce.
 struct DgcOptions {
   double ratio = 0.001;
   double momentum = 0.9;
@@ -58,32 +84,6 @@ struct DgcOptions {
   }
 };
 
-// Deep Gradient Compression: momentum is applied before sparsification, so entries that wait keep their
-// momentum. For each tensor of n entries:
-//   u = μu + g;  v += u        or, Nesterov's:   u = μ(u + g);  v += u + g
-//   I = the k largest |v|, k = max(1, floor(ratio·n));  send v[I];  v[I] = 0;  u[I] = 0 if masking
-// The optimiser adds weight decay λ·w, the same on every worker. Its momentum is kept here, separately:
-//   m' = μm + λw;  out += μm         or, Nesterov's:   out += μm'
-// If everything is kept, without masking and clipping, this is SGD with momentum and decay, as in PyTorch.
-// Lin et al. (ICLR 2018).
-//
-// Their code and ours find the threshold in a sample. If more than k entries reach it, theirs keeps the
-// lowest indices and ours the largest entries. They clip by the norm of the whole gradient, ‖g‖ <=
-// clip·N^(-1/2), which is not known when its first bucket is sent; we clip by each bucket's norm. The warm-up
-// is the paper's: kept fractions of 1/4, 1/16 and so on while they are above `ratio`, for equally many steps
-// each; their code's fraction falls more slowly. Parameters left dense have the same momentum, applied to the
-// mean over workers, as in their code. They are also clipped after that mean, to the largest norm that a mean
-// of clipped gradients can have.
-//
-// With momentum or clipping the result does not estimate the mean of the gradients, so the estimate is
-// `error_feedback` only without both.
-//
-// Instead of the largest entries, random_block keeps a block of each tensor at a place that is the same on every
-// worker (gmc.cc): local momentum with the sparsifier of the GMC paper's version of 2024, to compare with.
-//
-// State: u and v, float32 [n]; with momentum and decay, m too. Each worker contributes at most 4 + 20 + 4k
-// bytes and the indices; 20 + 4k and the indices if the selection is exact. With random_block, 4(Σk + 1) bytes go
-// through an all-reduce.
 // Base: Synchroniser, or a class derived from it whose constructor takes `arguments`.
 template <class Base>
 class WithLocalMomentum : public Base, public AdjustableRatio {
