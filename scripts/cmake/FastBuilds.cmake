@@ -15,11 +15,9 @@ if(THINPIPE_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
   endif()
 endif()
 
-# Programs name source files relative to the sources, as ccache makes them do, so that an installed one holds no path of
-# this machine.
-if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
-endif()
+# Programs name source files relative to the sources, so that an installed one holds no path of this machine. ccache does
+# it too, unless CCACHE_DISABLE is set, and finds a file whatever path follows the option.
+add_compile_options(-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 
 option(THINPIPE_MOLD "Link with mold if it is installed" ON)
 if(THINPIPE_MOLD)

@@ -49,6 +49,11 @@ class InstallTest(unittest.TestCase):
         self.assertGreater(len(files), 50)
         self.assertEqual([path for path in files if own.search(path.read_bytes())], [])
 
+    def test_files_would_name_no_sources_without_ccache_either(self):
+        commands = [entry["command"] for entry in json.loads((BUILD / "compile_commands.json").read_text())]
+        self.assertGreater(len(commands), 50)
+        self.assertEqual([command for command in commands if f"-fmacro-prefix-map={ROOT}/=" not in command], [])
+
     def test_the_sources_are_hidden(self):
         self.assertEqual(self.run_hidden("ls", "-A", ROOT), "")
         self.assertEqual(call(*NAMESPACE, BUILD / "thinpipe", "--version", cwd=self.folder).returncode, 127)
