@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Measures how long each command of the README, the tutorials and the how-to guides takes, and how much memory and disk,
-and writes docs/reference/command-times.md from results/reference/command-times.json.
+and writes docs/reference/command-times.md, and what a machine needs into docs/how-to/install.md, from
+results/reference/command-times.json.
 
     scripts/command_times.py                           pages of which some command has no time yet
     scripts/command_times.py docs/how-to/figures.md    only these pages, again
     scripts/command_times.py --builds README.md        also commands that install, build and check: about an hour
-    scripts/command_times.py --write                   only the page, after a change of a command
-    scripts/command_times.py --check                   exits with 1 if the page is out of date
+    scripts/command_times.py --write                   only these two pages, after a change of a command
+    scripts/command_times.py --check                   exits with 1 if they are out of date
 
 A page's commands run in its order, in a new clone of the last commit, as a reader would type them; programs are those
 of --build (build/release), unless --builds builds them. Nothing else should run on the machine meanwhile.
@@ -57,6 +58,14 @@ Memory is the most that the whole machine used at a time, disk what is used afte
 Times of runs depend little on the machine where the emulated network limits them, and much on its cores elsewhere.
 `scripts/command_times.py` measures them and writes this page.
 """
+INSTALL = ROOT / "docs" / "how-to" / "install.md"
+NEEDS_BEGIN, NEEDS_END = "<!-- needs: begin -->", "<!-- needs: end -->"
+# What install.md says that a machine needs: for what, and the page and command that were measured.
+NEEDS = (
+    ("all from the README's first command: packages, build, six methods with eight workers", "README.md", "./quickstart.sh"),
+    ("one experiment with eight workers, the README's", "README.md", "build/release/thinpipe run my.json"),
+    ("packages for the tests, two builds and the tests", "README.md", "./check.sh"),
+)
 
 
 class Failure(Exception):
@@ -205,6 +214,23 @@ def table(times: dict[tuple[str, str], dict]) -> str:
     return out
 
 
+def needs(times: dict[tuple[str, str], dict]) -> str:
+    """Returns install.md's table of the memory, disk and time of what people do first."""
+    out = "| for | command | memory | disk | time |\n|---|---|---:|---:|---:|\n"
+    for purpose, page, command in NEEDS:
+        entry = times.get(key_of(ROOT / page, command))
+        sizes = [size_of(entry, kind) or "below 0.1 GB" for kind in ("memory_bytes", "disk_bytes")] if entry else ["", ""]
+        out += f"| {purpose} | `{command}` | {sizes[0]} | {sizes[1]} | {time_of(entry)} |\n"
+    return out
+
+
+def with_needs(text: str, times: dict[tuple[str, str], dict]) -> str:
+    """Returns install.md's text with the table in its place."""
+    before, _, rest = text.partition(NEEDS_BEGIN)
+    _, _, after = rest.partition(NEEDS_END)
+    return f"{before}{NEEDS_BEGIN}\n\n{needs(times)}\n{NEEDS_END}{after}"
+
+
 def lacking(times: dict[tuple[str, str], dict], page: Path) -> list[str]:
     return [each for each in commands_of(page) if key_of(page, each) not in times and not why_not(each)]
 
@@ -216,8 +242,10 @@ def check(times: dict[tuple[str, str], dict]) -> int:
     known = [command for page in pages() for command in commands_of(page)]
     problems = [f"NOT_MEASURED has '{beginning}', which no page uses"
                 for beginning in NOT_MEASURED if not any(command.startswith(beginning) for command in known)]
-    if not TABLE.exists() or TABLE.read_text(encoding="utf-8") != table(times):
-        problems.append(f"{name_of(TABLE)} is out of date: run scripts/command_times.py --write")
+    install = INSTALL.read_text(encoding="utf-8")
+    for page, found, expected in ((TABLE, TABLE.read_text(encoding="utf-8"), table(times)), (INSTALL, install, with_needs(install, times))):
+        if found != expected:
+            problems.append(f"{name_of(page)} is out of date: run scripts/command_times.py --write")
     print("\n".join(problems), end="\n" if problems else "", file=sys.stderr)
     return 1 if problems else 0
 
@@ -227,7 +255,7 @@ def main() -> int:
     parser.add_argument("pages", type=Path, nargs="*", metavar="PAGE")
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "release")
     parser.add_argument("--builds", action="store_true", help="measure commands that install, build and check, too")
-    parser.add_argument("--write", action="store_true", help="only write the page")
+    parser.add_argument("--write", action="store_true", help="only write the pages")
     parser.add_argument("--check", action="store_true", help="only check")
     options = parser.parse_args()
     times = read_times()
@@ -243,6 +271,7 @@ def main() -> int:
         print(failure, file=sys.stderr)
         return 1
     TABLE.write_text(table(times), encoding="utf-8")
+    INSTALL.write_text(with_needs(INSTALL.read_text(encoding="utf-8"), times), encoding="utf-8")
     return check(times)
 
 

@@ -32,6 +32,15 @@ class CommandTimesTest(unittest.TestCase):
         self.assertIn("not measured yet", text)
         self.assertEqual(text.count("| 3 s |"), 1, "the same command of another page has a time of its own")
 
+    def test_the_page_on_installing_has_what_was_measured_for_the_first_commands(self) -> None:
+        entry = {"seconds": 120, "memory_bytes": 1_340_000_000, "disk_bytes": 9_000_000}
+        text = command_times.with_needs("a\n<!-- needs: begin -->\nold\n<!-- needs: end -->\nb\n", {("README.md", "build/release/thinpipe run my.json"): entry})
+        self.assertTrue(text.startswith("a\n<!-- needs: begin -->\n\n| for |"), text)
+        self.assertTrue(text.endswith("|\n\n<!-- needs: end -->\nb\n"), text)
+        self.assertIn("| `build/release/thinpipe run my.json` | 1.3 GB | below 0.1 GB | 2 min |", text)
+        self.assertIn("| `./quickstart.sh` |  |  | not measured yet |", text)
+        self.assertNotIn("old", text)
+
     def test_sizes_that_older_measurements_lack_are_not_small_ones(self) -> None:
         self.assertEqual(command_times.size_of({"seconds": 3.2}, "memory_bytes"), "-")
         self.assertEqual(command_times.size_of({"memory_bytes": 2_000_000}, "memory_bytes"), "")
