@@ -52,7 +52,7 @@ class InstallTest(unittest.TestCase):
     def test_files_would_name_no_sources_without_ccache_either(self):
         commands = [entry["command"] for entry in json.loads((BUILD / "compile_commands.json").read_text())]
         self.assertGreater(len(commands), 50)
-        self.assertEqual([command for command in commands if f"-fmacro-prefix-map={ROOT}/=" not in command], [])
+        self.assertEqual([command for command in commands if not re.search(r" -fmacro-prefix-map=/\S+/= ", command)], [])
 
     def test_the_sources_are_hidden(self):
         self.assertEqual(self.run_hidden("ls", "-A", ROOT), "")
