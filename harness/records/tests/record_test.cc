@@ -153,6 +153,11 @@ TEST(FindRecord, NestingThatNothingOfOursHasIsLeftOut) {
   EXPECT_LT(to_json(*find_record(path)).dump().size(), 2000);
 }
 
+// The contents of profiles that have changed since records were made with them.
+const std::map<std::string, std::string> earlier_profiles = {
+    {"a40", "fb43f592786492f3"},  // until 2026-11-30: 5 us to start an operation
+};
+
 TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
   const std::vector<Json> records = load_records(source_path("results/reference"));
   // Replays, simulations and external trainers do not report a hash of the data, but other runs with the same
@@ -186,6 +191,9 @@ TEST(FindRecord, TheReferenceResultsAreRecordsAndKeepTheirNames) {
                                          ? std::pair(profile->at("device"), "/compute_profile/device")
                                          : std::pair(*profile, "/compute_profile");
       content[pointer] = content_hash_of_file(bundled_compute_profiles().find(device, {}, {}));
+      const auto earlier = earlier_profiles.find(device);
+      if (earlier != earlier_profiles.end() && run_id(config, content) != record.at("run_id"))
+        content[pointer] = earlier->second;
     }
     EXPECT_EQ(run_id(config, content), record.at("run_id"));
   }
