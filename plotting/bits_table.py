@@ -22,7 +22,7 @@ ABOUT = [
     "Bits per weight: payload that rank 0 passes to collectives, per weight and iteration; iterations without an exchange "
     "count too.",
     "Upstream: 32 bits over these. Upstream by formula: by the plan's bytes, which are the mean over workers, after any warm-up, "
-    "with the expected length of codes of variable length (in records from before 2026-11-30, the longest).",
+    "with the expected length of codes of variable length.",
     "Downstream: 32 bits over the bits per weight and iteration that collectives deliver to rank 0. An all-gather "
     "delivers the messages of all other workers, an all-reduce one sum.",
 ]
