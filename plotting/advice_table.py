@@ -32,8 +32,8 @@ WITHOUT_COST = "°"
 OWN_COMPUTE = "§"
 ABOUT = (
     "Experiments: predicted / measured iteration time in ms, and measured over predicted; means over seeds. "
-    "Predicted only from what was known before a run: the bytes of its plan, the caps, the compute time of the dense run of "
-    "the same experiment, and the benchmark's encode and decode times on an idle core, times the workers per core."
+    "Predicted only from what was known before a run: the bytes of its plan, the caps, the compute time of the run's dense "
+    "baseline in reports, and the benchmark's encode and decode times on an idle core, times the workers per core."
 )
 ABOUT_WITHOUT_COST = f"{WITHOUT_COST}: encode and decode times are not known and left out."
 ABOUT_OWN_COMPUTE = f"{OWN_COMPUTE}: the experiment has no dense run; the compute time is the run's own."
@@ -68,7 +68,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     def make() -> str:
         program = find_program(options.thinpipe)
-        found = {name_of(results): rows_of(program, results) for results in options.results if has_live_runs(results)}
+        found: dict[str, list[Row]] = {}
+        for results in filter(has_live_runs, options.results):
+            found.setdefault(name_of(results), []).extend(rows_of(program, results))
         if not found:
             raise InputError(f"{', '.join(map(str, options.results))}: none has live runs")
         return table(found)
@@ -83,7 +85,7 @@ def name_of(results: Path) -> str:
 
 def has_live_runs(results: Path) -> bool:
     # The program reads records strictly, and warns about those that are not JSON.
-    return any(re.search(rb'"mode": ?"live"', text) for text in record_texts(results))
+    return any(re.search(rb'"mode": ?"live"', text) for _, text in record_texts(results))
 
 
 def rows_of(program: str, results: Path) -> list[Row]:
@@ -180,7 +182,7 @@ def summary_rows(found: dict[str, list[Row]]) -> list[dict[str, str]]:
 
 def by_method(rows: Sequence[Row]) -> list[dict[str, str]]:
     names = sorted({method_name(row) for row in predicted(rows)})
-    own = {name: [row for row in rows if method_name(row) == name] for name in names} or {UNKNOWN: []}
+    own = {name: [row for row in predicted(rows) if method_name(row) == name] for name in names} or {UNKNOWN: []}
     return [{"method": name, **summary(each)} for name, each in own.items()]
 
 

@@ -22,8 +22,11 @@ std::string about_codecs(const CodecCosts& costs) {
 }
 
 // Returns what is left out, with the latency of the collectives, which overlaps with compute only in part.
-std::string about_latency(const Candidate& candidate) {
-  const auto buckets = static_cast<double>(candidate.run.training->plan.at("bucket_bytes").size());
+std::string about_latency(const Candidate& candidate, bool stands_in) {
+  const Json& plan = candidate.run.training->plan;
+  auto buckets = static_cast<double>(plan.at("bucket_bytes").size());
+  if (stands_in && buckets > 1)
+    buckets = std::max(buckets, count_buckets(plan.at("gradient_bytes").get<double>()));
   return fmt::format(
       "Left out: latency (on this topology up to {:.1f} ms per iteration of {}, by the number of its buckets), waiting for "
       "the slowest worker, CPU time of the network, and cores shared by workers.",
@@ -49,7 +52,7 @@ std::vector<std::string> assumptions(const std::vector<Candidate>& candidates, c
         "Methods that send indices send them for this many entries; only powersgd depends on the shape.",
         stand_in_matrix_side));
   }
-  out.push_back(about_latency(candidates.front()));
+  out.push_back(about_latency(candidates.front(), stands_in));
   out.emplace_back(
       "Accuracy is not predicted: a method may need more iterations, so a speed-up per iteration is not one in time "
       "to accuracy.");

@@ -24,6 +24,7 @@ constexpr std::string_view prefix = "synchronise/";
 struct Benchmark {
   const char* name;
   Json options;
+  std::optional<double> prune_ratio = std::nullopt;  // of methods whose work depends on it
 };
 
 const std::vector<Benchmark>& benchmarks() {
@@ -38,9 +39,11 @@ const std::vector<Benchmark>& benchmarks() {
       {"topk_0.01_golomb",
        {{"name", "topk"}, {"ratio", 0.01}, {"scope", "bucket"}, {"indices", "golomb"}, {"vectors", "dense"}}},
       {"pactrain",
-       {{"name", "pactrain"}, {"values", "float32"}, {"error_feedback", false}, {"source", "declared"}}},
+       {{"name", "pactrain"}, {"values", "float32"}, {"error_feedback", false}, {"source", "declared"}},
+       0.5},
       {"pactrain_ternary",
-       {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", false}, {"source", "declared"}}},
+       {{"name", "pactrain"}, {"values", "ternary"}, {"error_feedback", false}, {"source", "declared"}},
+       0.5},
       {"terngrad", {{"name", "terngrad"}, {"exchange", "all_gather"}, {"clip", 2.5}}},
       {"terngrad_int8", {{"name", "terngrad"}, {"exchange", "all_reduce"}, {"clip", 2.5}}},
       {"qsgd_4", {{"name", "qsgd"}, {"bits", 4}, {"block_size", 512}, {"norm", "max"}}},
@@ -56,6 +59,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"dgc_0.001",
        {{"name", "dgc"},
         {"ratio", 0.001},
+        {"sparsifier", "top_k"},
         {"momentum", 0.9},
         {"nesterov", false},
         {"masking", true},
@@ -152,11 +156,12 @@ CodecCosts::CodecCosts(const Json& result, const std::string& file) {
   if (times_.empty()) throw InputError(place, fmt::format("has no benchmark of a method; {}", remedy));
 }
 
-std::optional<CodecTime> CodecCosts::of(const Json& synchroniser, const Json& plan,
-                                        std::int64_t workers) const {
-  const Json options = with_exchange(synchroniser, plan);
+std::optional<CodecTime> CodecCosts::of(const Json& config, const Json& plan, std::int64_t workers) const {
+  const Json options = with_exchange(config.value("synchroniser", Json::object()), plan);
+  const double prune_ratio = config.value(Json::json_pointer("/pruning/ratio"), 0.0);
   const auto found = std::ranges::find_if(benchmarks(), [&](const Benchmark& each) {
-    return times_.contains(each.name) && is_benchmark_of(options, each.options);
+    return times_.contains(each.name) && is_benchmark_of(options, each.options) &&
+           prune_ratio == each.prune_ratio.value_or(prune_ratio);
   });
   if (found == benchmarks().end()) return std::nullopt;
   CodecTime time = at(found->name, plan.at("gradient_bytes").get<double>() / 4);

@@ -32,11 +32,11 @@ class CodecCosts {
   // Returns the machine and the day of the measurement.
   const std::string& origin() const { return origin_; }
 
-  // Returns the time of the method with these options, which are normalised. `plan`: of the trainer, for that
+  // Returns the time of the method of a configuration, which is normalised. `plan`: of the trainer, for that
   // many workers. Costs are proportional to the gradient's size between and beyond the measured sizes, and
   // decoding of gathered messages to the number of workers. nullopt if the method was not measured with these
-  // options, or alone.
-  std::optional<CodecTime> of(const Json& synchroniser, const Json& plan, std::int64_t workers) const;
+  // options, with the prune ratio if that decides how much it packs, or alone.
+  std::optional<CodecTime> of(const Json& config, const Json& plan, std::int64_t workers) const;
 
  private:
   CodecTime at(const std::string& benchmark, double entries) const;

@@ -13,7 +13,7 @@
 namespace thinpipe {
 namespace {
 
-using Records = std::map<std::string, Record>;  // by run id
+using Records = std::map<std::string, std::vector<Record>>;  // by run id, each in order of start
 
 std::optional<double> compute_time_s(const Record& record) {
   if (!record.iteration_time_s || !record.iteration_time_s->compute) return std::nullopt;
@@ -42,7 +42,7 @@ void predict(const Record& record, const Record* dense, const CodecCosts& costs,
   const bool has_baseline = dense != nullptr && compute_time_s(*dense);
   const double compute_s = compute_time_s(has_baseline ? *dense : record).value();
   const auto workers = record.config.at("workers").get<std::int64_t>();
-  const auto codec = costs.of(record.config.at("synchroniser"), *record.plan, workers);
+  const auto codec = costs.of(record.config, *record.plan, workers);
   const double exchange_s = (*record.predicted)->exchange_time_s.value();
   const double codec_s = codec ? workers_per_core(record) * codec->total_s() : 0;
   row["compute_from"] = has_baseline ? dense->run_id : record.run_id;
@@ -88,10 +88,12 @@ Records read_live(const std::filesystem::path& results, const Warn& warn) {
     record.curve.clear();
     read[index] = std::move(record);
   };
-  Records records;  // of two with the same id, the first
+  Records records;
   for (const std::size_t index : read_records(places, take, warn)) {
-    if (read[index]) records.emplace(read[index]->run_id, *std::move(read[index]));
+    if (read[index]) records[read[index]->run_id].push_back(*std::move(read[index]));
   }
+  const auto start = [](const Record& record) { return record.provenance.value("started_at", ""); };
+  for (auto& [id, of_run] : records) std::ranges::stable_sort(of_run, {}, start);
   return records;
 }
 
@@ -104,13 +106,17 @@ Json compare_with_records(const std::filesystem::path& results, const CodecCosts
                      "has no completed run of mode \"live\", the only ones whose iterations are measured");
   }
   Json rows = Json::array();
+  std::map<std::string, std::size_t> taken;  // of a run's records: rows are in order of start, too
   const auto silent = [](const std::string& /*message*/) {};  // the same warnings again
   for (const Json& row : report_of(results, {}, silent).runs) {
-    const auto record = records.find(row.at("run_id").get<std::string>());
-    if (record == records.end()) continue;
+    const auto of_run = records.find(row.at("run_id").get<std::string>());
+    if (of_run == records.end()) continue;
+    const std::size_t number = taken[of_run->first]++;
+    if (number >= of_run->second.size()) continue;  // another one is not complete
     const Json baseline = row.value("baseline_dense", Json(nullptr));
     const auto dense = baseline.is_null() ? records.end() : records.find(baseline.get<std::string>());
-    rows.push_back(row_of(record->second, dense == records.end() ? nullptr : &dense->second, costs));
+    rows.push_back(
+        row_of(of_run->second[number], dense == records.end() ? nullptr : &dense->second.front(), costs));
   }
   return rows;
 }

@@ -2,6 +2,7 @@
 #include "harness/advice/parameter_count.hh"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 namespace thinpipe {
@@ -11,7 +12,7 @@ constexpr int matrices = 4;
 constexpr double mebibyte = 1 << 20;
 constexpr double first_bucket_bytes = 1 * mebibyte;
 constexpr double bucket_bytes = 25 * mebibyte;
-// More buckets would change no prediction: only their shares of the gradient count.
+// More would change no prediction of the overlap: only their shares of the gradient count.
 constexpr double max_buckets = 1000;
 
 Json fill_buckets(double gradient_bytes) {
@@ -36,6 +37,10 @@ Json stand_in_configuration() {
             {"train_examples", 4096},
             {"test_examples", 10}}},
           {"training", {{"batch_size_per_worker", 1}}}};
+}
+
+double count_buckets(double gradient_bytes) {
+  return 1 + std::ceil(std::max(0.0, gradient_bytes - first_bucket_bytes) / bucket_bytes);
 }
 
 Json scale_plan(Json plan, double parameters) {

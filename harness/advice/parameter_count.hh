@@ -19,4 +19,7 @@ Json stand_in_configuration();
 // to their number. Buckets have 25 MiB, the first one 1 MiB, unless the method exchanges the gradient in one piece.
 Json scale_plan(Json plan, double parameters);
 
+// Returns the number of these buckets, of which a plan for very many parameters has fewer and larger ones.
+double count_buckets(double gradient_bytes);
+
 }  // namespace thinpipe

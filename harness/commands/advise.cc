@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // thinpipe advise: says which methods pay off for a model, a network and a compute time, and at which caps.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <set>
@@ -72,11 +73,19 @@ std::vector<Candidate> candidates_of(const std::vector<Run>& runs, std::optional
       training.plan = scale_plan(std::move(training.plan), *parameters);
       candidate.run.training = std::make_shared<const CheckedConfig>(std::move(training));
     }
-    candidate.codec = costs.of(run.training->config.value("synchroniser", Json::object()),
-                               candidate.run.training->plan, run.workers);
+    candidate.codec = costs.of(run.training->config, candidate.run.training->plan, run.workers);
     candidates.push_back(std::move(candidate));
   }
   return candidates;
+}
+
+// A plan has each configuration once.
+void require_all_methods(const Axis& methods, const std::vector<Candidate>& candidates) {
+  for (const Axis::Value& method : methods.values) {
+    if (std::ranges::find(candidates, method.label, &Candidate::method) != candidates.end()) continue;
+    throw InputError({"--methods " + method.label, ""},
+                     "is the same configuration as another of the methods; leave one out");
+  }
 }
 
 std::vector<std::string> caps_of(const netem::Topology& topology) {
@@ -104,8 +113,10 @@ Json advice_for(const AdviseOptions& options, const CodecCosts& costs) {
   const std::optional<double> given_compute_s = choice.compute_time_s();
   choice.check_topology();
   const TrainerProgram trainer = TrainerProgram::find();
-  const std::vector<Run> runs = plan_runs(choice.experiment(trainer.describe()), trainer);
-  const std::vector<Candidate> candidates = candidates_of(runs, choice.parameters, costs);
+  const Experiment experiment = choice.experiment(trainer.describe());
+  const std::vector<Candidate> candidates =
+      candidates_of(plan_runs(experiment, trainer), choice.parameters, costs);
+  require_all_methods(experiment.axes.front(), candidates);
   const Run& dense = candidates.front().run;
   const double compute_s = given_compute_s ? *given_compute_s : measure_compute_s(dense, trainer);
   Json advice = advise(candidates, compute_s, rates);

@@ -88,6 +88,20 @@ class AdviceTableTest(unittest.TestCase):
         self.assertEqual(code, 0)
         self.assertIn("Not predicted: its network changed (1 runs).", text)
 
+    def test_folders_of_one_name_stand_together(self) -> None:
+        other = self.folder.parent / "again" / "quickstart"
+        write(other, live("fp16", 0.44, 0.6))
+        code, text, err = self.call(live("dense", 0.88, 1.1), arguments=(str(other),))
+        self.assertEqual((code, err), (0, ""))
+        runs = {row["measured / predicted"]: row["runs"] for row in rows_of(text) if row.get("measured / predicted", ":").isalpha()}
+        self.assertEqual(runs, {"quickstart": "2", "all": "2"})
+
+    def test_a_script_s_method_is_not_known(self) -> None:
+        row = {"synchroniser": None, "predicted_iteration_time_s": None}
+        known = {"synchroniser": {"name": "dense"}, "label": "dense", "predicted_iteration_time_s": 1.0,
+                 "measured_iteration_time_s": 1.1, "exchange_time_s": 0.9, advice_table.BEATS: None}  # fmt: skip
+        self.assertEqual([each["method"] for each in advice_table.by_method([row, known])], ["dense"])
+
     def test_records_without_live_runs_are_wrong_input(self) -> None:
         code, _, err = self.call(make_converge_record("dense"))
         self.assertEqual(code, 2)

@@ -63,15 +63,20 @@ TEST(CompareWithRecords, WorkersThatShareACoreEncodeInTurn) {
 }
 
 // Records are read by several threads.
-TEST(CompareWithRecords, OfTwoRecordsOfARunTheFirstCounts) {
+TEST(CompareWithRecords, TwoRecordsOfARunHaveARowEachAndTheFirstDenseOneIsTheBaseline) {
   const TemporaryFolder folder;
-  for (const auto& [name, compute_s] : {std::pair("a", 0.02), std::pair("b", 0.5)}) {
+  for (const auto& [name, compute_s, mean_s] : {std::tuple("a", 0.02, 0.1), std::tuple("b", 0.5, 0.2)}) {
     std::filesystem::create_directory(folder.path() / name);
-    std::ofstream(folder.path() / name / exported_records_name) << record_line(live("dense", 0.1, compute_s));
+    Json record = live("dense", 0.1, compute_s);
+    record["iteration_time_s"]["mean"] = mean_s;
+    std::ofstream(folder.path() / name / exported_records_name) << record_line(record);
   }
   for (int i = 0; i < 20; ++i) {
     const Json rows = compare_with_records(folder.path(), {}, [](const std::string& /*two of a run*/) {});
+    ASSERT_EQ(rows.size(), 2U);
     for (const Json& row : rows) EXPECT_EQ(row.at("compute_time_s"), 0.02);
+    EXPECT_EQ(rows[0].at("measured_iteration_time_s"), 0.1);
+    EXPECT_EQ(rows[1].at("measured_iteration_time_s"), 0.2);
   }
 }
 

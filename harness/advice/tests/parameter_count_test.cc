@@ -46,5 +46,12 @@ TEST(ScalePlan, BucketsHoldTheWholeGradient) {
   EXPECT_EQ(buckets(in_one_piece, 25e6), std::vector<double>{100e6});
 }
 
+TEST(CountBuckets, CountsThoseThatAPlanLeavesOut) {
+  for (const double parameters : {1e5, 25e6, 6e9}) {
+    EXPECT_EQ(count_buckets(4 * parameters), scale_plan(planned, parameters).at("bucket_bytes").size());
+  }
+  EXPECT_EQ(count_buckets(280e9), 10'683);
+}
+
 }  // namespace
 }  // namespace thinpipe

@@ -87,6 +87,8 @@ TEST(AdviseCommand, RefusesWithARemedy) {
   EXPECT_THAT(refusal(command({"--compute", "fast"})), HasSubstr("--compute fast"));
   EXPECT_THAT(refusal(command({"--rates", "1 Gbit"})), HasSubstr("--rates 1 Gbit"));
   EXPECT_THAT(refusal(command({"--methods", "tokp"})), HasSubstr("did you mean \"topk\""));
+  EXPECT_THAT(refusal(command({"--compute", "1 ms", "--methods", "topk ratio=1e-1"})),
+              HasSubstr("--methods topk ratio=1e-1: is the same configuration as another"));
   EXPECT_THAT(refusal(command({"--compute", "1 ms", "--workers", "9"})), HasSubstr("at most 8"));
   EXPECT_THAT(refusal(command({"--compute", "1 ms", "--set", "mode=simulate"})), HasSubstr("leave out mode"));
   EXPECT_THAT(refusal(command({"--against", "results"})), HasSubstr("leave out TOPOLOGY"));

@@ -40,7 +40,9 @@ TEST(AdviseParameters, TheMeasuredMethodsAreKnownWithTheirDefaults) {
        "dgc optimiser.name=sgd optimiser.momentum=0,gmc optimiser.name=sgd optimiser.momentum=0,iwp,topk_chunked,spardl,"
        "powersgd,demo optimiser.name=sgd optimiser.momentum=0"});
   ASSERT_EQ(ended.status.code, 0) << ended.errors;
-  for (const Json& method : Json::parse(ended.output).at("methods"))
+  const Json methods = Json::parse(ended.output).at("methods");
+  EXPECT_EQ(methods.size(), 16) << "with dense and fp16";
+  for (const Json& method : methods)
     EXPECT_FALSE(method.at("encode_s").is_null()) << method.at("synchroniser");
 }
 
