@@ -33,12 +33,14 @@ class Baselines {
     for (const Digest& digest : digests) {
       if (digest.row.at("status") != "completed") continue;
       if (std::ranges::find(baseline_methods, digest.method) == std::end(baseline_methods)) continue;
-      by_labels_[{digest.same_task, digest.method, labels_without_method(digest.row)}] = &digest;
+      Alike& labelled = by_labels_[{digest.same_task, digest.method, labels_without_method(digest.row)}];
       Alike& alike = by_comparison_[{digest.comparable, digest.method}];
-      if (!digest.is_pruned()) {
-        if (alike.unpruned == nullptr) alike.unpruned = &digest;
-      } else {
+      if (digest.is_pruned()) {
         alike.by_pruning[digest.pruning.dump()] = &digest;
+        labelled.by_pruning[digest.pruning.dump()] = &digest;
+      } else {
+        if (alike.unpruned == nullptr) alike.unpruned = &digest;
+        labelled.unpruned = &digest;
       }
     }
   }
@@ -46,24 +48,26 @@ class Baselines {
   // Returns nullptr if there is none.
   const Digest* find(const Digest& run, const std::string& method) const {
     if (const auto found = by_comparison_.find({run.comparable, method}); found != by_comparison_.end()) {
-      const Alike& alike = found->second;
-      if (alike.unpruned != nullptr) return alike.unpruned;
-      const auto pruned_alike = alike.by_pruning.find(run.pruning.dump());
-      if (pruned_alike != alike.by_pruning.end()) return pruned_alike->second;
+      if (const Digest* alike = found->second.of(run)) return alike;
     }
     const auto labelled = by_labels_.find({run.same_task, method, labels_without_method(run.row)});
-    if (labelled == by_labels_.end()) return nullptr;
-    const Digest& other = *labelled->second;
-    return other.is_pruned() && other.pruning != run.pruning ? nullptr : &other;
+    return labelled == by_labels_.end() ? nullptr : labelled->second.of(run);
   }
 
  private:
   struct Alike {
     const Digest* unpruned = nullptr;
     std::map<std::string, const Digest*> by_pruning;
+
+    // Returns the unpruned one, else the one that is pruned as the run is, else nullptr.
+    const Digest* of(const Digest& run) const {
+      if (unpruned != nullptr) return unpruned;
+      const auto found = by_pruning.find(run.pruning.dump());
+      return found == by_pruning.end() ? nullptr : found->second;
+    }
   };
   std::map<std::pair<std::string, std::string>, Alike> by_comparison_;
-  std::map<std::tuple<std::string, std::string, std::string>, const Digest*> by_labels_;
+  std::map<std::tuple<std::string, std::string, std::string>, Alike> by_labels_;
 };
 
 // Returns the name of a run's method in its sweep.

@@ -145,6 +145,13 @@ Json summary_of(const Rows& rows, const std::vector<std::string>& baselines) {
   return out;
 }
 
+// Returns whether the member is the summary of speed-ups whose mean is no bound: it has an interval.
+bool has_interval_of_ratios(const Json& group, const std::string& name) {
+  const auto is_bound = [&](const char* end) { return group.value(name + "_is_" + end + "_bound", false); };
+  return name.starts_with("speed_up_over_") && !name.ends_with("_with_set_up") &&
+         group.at(name).is_object() && !is_bound("lower") && !is_bound("upper");
+}
+
 constexpr std::string_view label_separator = ", ";
 
 std::vector<std::string> parts_of(std::string_view label) {
@@ -207,9 +214,15 @@ Json summarise_ratios(const std::vector<double>& ratios) {
 
 std::string spread_note(const Json& groups) {
   std::map<std::size_t, int> coverages;
+  const auto add = [&coverages](const Json& seeds) {
+    const auto count = seeds.get<std::size_t>();
+    if (const auto percent = coverage_percent(count)) coverages.emplace(count, *percent);
+  };
   for (const Json& group : groups) {
-    const auto seeds = group.at("completed").get<std::size_t>();
-    if (const auto percent = coverage_percent(seeds)) coverages.emplace(seeds, *percent);
+    add(group.at("completed"));
+    for (const auto& [name, summary] : group.items()) {  // some runs may have no baseline
+      if (has_interval_of_ratios(group, name)) add(summary.at("count"));
+    }
   }
   std::string out = "[low, high]: 95 % confidence interval of the mean over seeds (bootstrap, percentiles)";
   for (const auto& [seeds, percent] : coverages) {

@@ -229,6 +229,8 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
     const auto end = [&](const Json& value) { return show_digits(value.get<double>(), mean, column.style); };
     cell.text += fmt::format(" [{}, {}]", end(low), end(summary.at("ci95_high")));
   }
+  if (is_speed_up && bound.empty() && summary.at("count") != entry.at("completed"))
+    cell.text += fmt::format(" ({} of {})", summary.at("count").dump(), entry.at("completed").dump());
   cell.text = fmt::format("{}{}", bound, cell.text);
   if (is_speed_up)
     cell.text += mark_of(entry.value(fmt::format("{}_fidelity", column.speed_up), Json(nullptr)));
@@ -237,6 +239,7 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
 
 // Returns a text such as "3 of 5 (1 failed)".
 Cell reached_cell(const Json& entry) {
+  if (entry.at("target").is_null()) return {none};
   std::string text =
       fmt::format("{} of {}", entry.at("reached").get<std::size_t>(), entry.at("runs").get<std::size_t>());
   if (const auto failed = entry.at("failed").get<std::size_t>(); failed > 0)

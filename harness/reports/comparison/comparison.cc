@@ -70,6 +70,10 @@ Comparison compare(const Report& a, const Report& b, const std::vector<std::stri
       if (std::ranges::find(quantities, quantity.name) == quantities.end()) continue;
       if (auto judgement = judge(quantity, pair, rule)) point.judgements.push_back(*std::move(judgement));
     }
+    if (point.judgements.empty()) {
+      out.without_quantities.push_back(std::move(point.name));
+      continue;
+    }
     point.verdict = verdict_on(point.judgements);
     out.points.push_back(std::move(point));
   }

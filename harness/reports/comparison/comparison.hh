@@ -21,6 +21,7 @@ struct Comparison {
   std::vector<ComparedPoint> points;
   std::vector<std::string> only_a;
   std::vector<std::string> only_b;
+  std::vector<std::string> without_quantities;  // in both, but neither side has a wanted quantity
   Verdict verdict = Verdict::cannot_be_judged;
 };
 

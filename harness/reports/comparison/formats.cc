@@ -131,6 +131,8 @@ std::vector<std::string> remarks(const Comparison& comparison) {
   }
   for (const std::string& name : comparison.only_a) lines.push_back(fmt::format("only in A: {}", name));
   for (const std::string& name : comparison.only_b) lines.push_back(fmt::format("only in B: {}", name));
+  for (const std::string& name : comparison.without_quantities)
+    lines.push_back(fmt::format("left out: {}: neither side has one of these quantities", name));
   return lines;
 }
 
@@ -138,7 +140,9 @@ std::string conclusion(const Comparison& comparison) {
   const auto with = [&comparison](Verdict verdict) {
     return std::ranges::count(comparison.points, verdict, &ComparedPoint::verdict);
   };
-  if (comparison.points.empty()) return "Over all: cannot be judged; no point is in both results";
+  if (comparison.points.empty())
+    return fmt::format("Over all: cannot be judged; no point {}is in both results",
+                       comparison.without_quantities.empty() ? "" : "with one of these quantities ");
   return fmt::format("Over all: {} ({} of {} points reproduced, {} differ, {} cannot be judged)",
                      to_string(comparison.verdict), with(Verdict::reproduced), comparison.points.size(),
                      with(Verdict::differs), with(Verdict::cannot_be_judged));
@@ -197,6 +201,7 @@ Json json_comparison(const Comparison& comparison, const Compared& a, const Comp
           {"points", std::move(points)},
           {"only_a", comparison.only_a},
           {"only_b", comparison.only_b},
+          {"without_quantities", comparison.without_quantities},
           {"verdict", to_string(comparison.verdict)}};
 }
 

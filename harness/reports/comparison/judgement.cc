@@ -253,7 +253,7 @@ Judgement judge_target(Judgement judgement, const PointPair& pair, const Compare
 }
 
 // Returns the largest difference of the test accuracy at the same evaluation or, without accuracies, of the test loss
-// relative to A's; nullopt if the evaluations are not the same.
+// relative to the smaller of the two; nullopt if the evaluations are not the same.
 std::optional<double> curve_distance(const Digest& a, const Digest& b) {
   if (a.curve.size() != b.curve.size()) return std::nullopt;
   double largest = 0;
@@ -264,7 +264,8 @@ std::optional<double> curve_distance(const Digest& a, const Digest& b) {
     if (one.test_accuracy && other.test_accuracy) {
       largest = std::max(largest, std::abs(*other.test_accuracy - *one.test_accuracy));
     } else if (one.test_loss && other.test_loss) {
-      largest = std::max(largest, std::abs(ratio_of(*one.test_loss, *other.test_loss) - 1));
+      const double ratio = ratio_of(*one.test_loss, *other.test_loss);
+      largest = std::max(largest, std::max(ratio, 1 / ratio) - 1);
     } else if (one.test_accuracy != other.test_accuracy || one.test_loss != other.test_loss) {
       return std::nullopt;
     }

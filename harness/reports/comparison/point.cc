@@ -102,10 +102,12 @@ void match_name(const std::string& name, std::vector<Candidate>& as, std::vector
     pair->name = fmt::format("{} ({})", pair->name, pair->a.mode());
 }
 
-// Returns the configuration's settings by their places, without the seed.
+// Returns the configuration's settings by their places, without the seed and without the targets: these decide how a
+// curve is read.
 Json settings_of(const PointSide& side) {
   Json config = side.digest(side.runs.front()).config;
   config.erase("seed");
+  config.erase("targets");
   return config.flatten();
 }
 

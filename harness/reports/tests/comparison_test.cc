@@ -200,7 +200,29 @@ TEST(Comparison, TrainingWithoutANetworkIsComparedExactly) {
 }
 
 TEST(Comparison, LiveTrainingHasNoExactCurve) {
-  EXPECT_THAT(compared(seeded_runs({20}), seeded_runs({20}), {"curve"}).points[0].judgements, IsEmpty());
+  const Comparison live_only = compared(seeded_runs({20}), seeded_runs({20}), {"curve"});
+  EXPECT_THAT(live_only.points, IsEmpty());
+  EXPECT_THAT(live_only.without_quantities, testing::ElementsAre("topk"));
+  EXPECT_EQ(live_only.verdict, Verdict::cannot_be_judged);
+  Records both = seeded_runs({20});
+  both.push_back(seeded_run(1, 20, "converge"));
+  const Comparison with_exact_ones = compared(both, both, {"curve"});
+  EXPECT_EQ(with_exact_ones.verdict, Verdict::reproduced) << "live points have no curve to judge";
+  EXPECT_THAT(with_exact_ones.without_quantities, testing::ElementsAre("topk (live)"));
+}
+
+TEST(Comparison, ALossIsAsFarOffBothWays) {
+  const auto with_loss = [](double loss) {
+    Records records = seeded_runs({20}, "converge");
+    for (Json& point : records[0]["curve"]) {
+      point["test_accuracy"] = nullptr;
+      point["test_loss"] = loss;
+    }
+    return records;
+  };
+  EXPECT_EQ(judged(with_loss(1), with_loss(0.951), "curve").verdict, Verdict::differs);
+  EXPECT_EQ(judged(with_loss(0.951), with_loss(1), "curve").verdict, Verdict::differs);
+  EXPECT_EQ(judged(with_loss(1), with_loss(1.049), "curve").verdict, Verdict::reproduced);
 }
 
 TEST(Comparison, PayloadNeedsNoInterval) {
@@ -242,6 +264,17 @@ TEST(Comparison, OtherSettingsAreNoReproduction) {
   EXPECT_EQ(
       judged(seeded_runs({20, 30, 40}), other, "time_to_target", {.despite_configuration = true}).verdict,
       Verdict::reproduced);
+}
+
+TEST(Comparison, TargetsDecideHowARunIsReadAndNotWhatItIs) {
+  Records other = seeded_runs({20, 30, 40});
+  for (Json& record : other) {
+    record["config"]["targets"] = {0.5, 0.75};
+    record["run_id"] = record["run_id"].get<std::string>() + "other";
+  }
+  EXPECT_EQ(judged(seeded_runs({20, 30, 40}), other, "payload_bytes").verdict, Verdict::reproduced);
+  EXPECT_EQ(judged(seeded_runs({20, 30, 40}), other, "time_to_target").reason,
+            "targets differ; name one with --target");
 }
 
 TEST(Comparison, SettingsThatOneVersionLacksAreOnlyNoted) {

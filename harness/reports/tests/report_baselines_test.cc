@@ -57,6 +57,15 @@ TEST(ReportBaselines, AMethodWithAnOptimiserOfItsOwnHasTheBaselineWithItsOtherLa
       << "an equal optimiser comes first";
 }
 
+TEST(ReportBaselines, APrunedDenseRunDoesNotHideTheUnprunedOneWithTheSameLabels) {
+  const Json dense = with_momentum(report_record("dense", 0, 80), 0.9);
+  Json pruned = with_momentum(report_record("dense", 0.5, 40), 0.9);
+  pruned["labels"]["method"] = pruned["label"] = pruned["run_id"] = "dense, pruned";
+  const Json method = with_momentum(report_record("dgc", 0, 20), 0);
+  EXPECT_DOUBLE_EQ(rows_of({dense, method, pruned})[1].at("speed_up_over_dense"), 4);
+  EXPECT_DOUBLE_EQ(rows_of({pruned, method, dense})[1].at("speed_up_over_dense"), 4);
+}
+
 TEST(ReportBaselines, AFurtherBaselineIsNamedByItsLabelAndMayDifferInAnything) {
   Json ddp = report_record("dense", 0, 80);
   ddp["config"]["trainer"] = "pytorch-ddp";

@@ -113,6 +113,21 @@ TEST(TextReport, RunsThatMissedTheTargetStayInTheMeans) {
   EXPECT_THAT(line, Not(HasSubstr("60.0 s ["))) << "a bound has no interval";
 }
 
+TEST(TextReport, SaysOfHowManySeedsASpeedUpIsTheMean) {
+  const Json dense = report_record("dense", 0, 80);
+  const Json topk = report_record("topk", 0, 20);
+  const std::string text = text_of(
+      {with_seed(dense, 1), with_seed(dense, 2), with_seed(topk, 1), with_seed(topk, 2), with_seed(topk, 3)});
+  EXPECT_THAT(lines_of(text).at(9),
+              AllOf(StartsWith("topk"), HasSubstr("3 of 3"), HasSubstr("4.00x [4.00, 4.00] (2 of 3)")));
+}
+
+TEST(TextReport, WithoutATargetNoneIsMissed) {
+  Json record = report_record("topk", 0, 20);
+  record["config"]["targets"] = Json::array();
+  EXPECT_THAT(text_of({with_seed(record, 1), with_seed(record, 2)}), Not(HasSubstr("0 of 2")));
+}
+
 TEST(TextReport, RunsThatFailedMakeTheMeansBounds) {
   const Json dense = report_record("dense", 0, 80);
   const std::string text =

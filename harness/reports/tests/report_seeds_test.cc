@@ -138,6 +138,17 @@ TEST(SeedSummary, TheNoteSaysHowOftenIntervalsOfSoFewSeedsHold) {
   EXPECT_THAT(note({12}), testing::Not(testing::HasSubstr("of cases")));
 }
 
+TEST(SeedSummary, TheNoteCountsTheSeedsThatHaveABaseline) {
+  Json rows = Json::array();
+  for (int seed = 0; seed < 5; ++seed) {
+    rows.push_back(row("topk", seed, 10));
+    if (seed >= 3) rows.back()["speed_up_over_dense"] = nullptr;
+  }
+  EXPECT_THAT(
+      spread_note(summarise_seeds(rows)),
+      testing::HasSubstr("with 3 seeds it covers the true mean in about 75 % of cases, with 5 in 84 %."));
+}
+
 TEST(SeedSummary, MeansAreOverCompletedRuns) {
   Json interrupted = row("topk", 2, nullptr);
   interrupted["status"] = "interrupted";
