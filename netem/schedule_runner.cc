@@ -5,6 +5,8 @@
 #include <chrono>
 #include <utility>
 
+#include "netem/topology/link_names.hh"
+
 namespace thinpipe::netem {
 namespace {
 
@@ -30,10 +32,10 @@ Json to_json(const NetworkChange& change) {
   if (!change.confirmed_s) return out;
   out["confirmed_s"] = *change.confirmed_s;
   if (change.confirmed_train_time_s) out["confirmed_train_time_s"] = *change.confirmed_train_time_s;
-  out["applied"] = change.asked.up ? to_json(change.asked) : Json::object();
-  for (const ShapedDirection& direction : change.held) {
+  out["applied"] = Json::object();
+  for (const ShapedDirection& direction : change.held)
     out["applied"][direction.name] = to_json(direction.read_back);
-  }
+  for (const std::string& direction : change.switched) out["applied"][direction] = to_json(change.asked);
   return out;
 }
 
@@ -122,6 +124,7 @@ void ScheduleRunner::apply(NetworkChange change, const std::vector<DirectedLink>
     if (change.asked.up) {
       // Both directions of a link are targets, but the link itself changes once.
       if (directed_link.forward) network_.set_link_up(directed_link.link, *change.asked.up);
+      change.switched.push_back(name_of(network_.topology(), directed_link));
       continue;
     }
     Link& link = links_[directed_link.link];

@@ -26,6 +26,8 @@ struct NetworkChange {
   std::optional<double> confirmed_train_time_s = {};
   // The directions as read back from the kernel; empty for "up" and "down".
   std::vector<ShapedDirection> held = {};
+  // The names of the directions that went up or down.
+  std::vector<std::string> switched = {};
   Place place = {};  // where the user wrote it
 };
 

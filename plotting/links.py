@@ -124,18 +124,22 @@ def caps_of(run: pd.Series) -> dict[str, list[tuple[float, float]]]:
         kind, _, name = check["name"].partition(" ")
         if kind == "shaper":
             caps[name] = [(0.0, check["specified"]["rate_bit_per_s"])]
+    rates = {name: held[0][1] for name, held in caps.items()}  # also of a link that is down
+    down = set()
     for event in run["network_events"] if isinstance(run["network_events"], list) else []:
         for name, applied in (event["applied"] or {}).items():
-            if name in caps and "rate_bit_per_s" in applied:
-                caps[name].append((event["confirmed_s"], applied["rate_bit_per_s"]))
-            elif name in caps and "state" in applied:
-                caps[name].append((event["confirmed_s"], 0.0 if applied["state"] == "down" else caps[name][0][1]))
+            if name not in caps or not {"rate_bit_per_s", "state"} & applied.keys():
+                continue
+            rates[name] = applied.get("rate_bit_per_s", rates[name])
+            if "state" in applied:
+                (down.add if applied["state"] == "down" else down.discard)(name)
+            caps[name].append((event["confirmed_s"], 0.0 if name in down else rates[name]))
     return caps
 
 
 def draw_curve(axes: Axes, run: pd.Series, series: LinkSeries, comparison: Comparison) -> None:
     curve = comparison.results.curves
-    curve = curve[curve.run_id == run.run_id]
+    curve = curve[curve.key == run.key]
     levels = comparison.target.measured(curve)
     times = [series.evaluations.get(int(iteration), np.nan) for iteration in curve.iteration]
     axes.plot(times, levels, color="0.2", marker=".", markersize=4, linewidth=1.0)

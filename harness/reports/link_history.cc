@@ -44,6 +44,7 @@ Json caps_of(const std::string& direction, const Json& record) {
   }
   if (caps.empty()) return caps;
   double rate = caps.front().at(1);
+  bool is_down = false;
   const Json events = record.value("network_events", Json());
   for (const Json& event : events.is_array() ? events : Json::array()) {
     const Json applied = event.value("applied", Json());
@@ -52,7 +53,7 @@ Json caps_of(const std::string& direction, const Json& record) {
     const Json& change = applied.at(direction);
     if (!change.contains("rate_bit_per_s") && !change.contains("state")) continue;
     if (change.contains("rate_bit_per_s")) rate = change.at("rate_bit_per_s").get<double>() / mbit;
-    const bool is_down = change.value("state", "up") == "down";
+    if (change.contains("state")) is_down = change.at("state") == "down";
     caps.push_back({drawn_number(event.at("confirmed_s")), is_down ? 0 : rate});
   }
   return caps;

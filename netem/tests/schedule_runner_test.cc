@@ -80,7 +80,8 @@ TEST(ScheduleRunnerTest, EventsHappenWhenTheyAreDueAndAreConfirmedThen) {
   EXPECT_EQ(first["requested"], Json({{"rate_bit_per_s", 30e6}}));
   EXPECT_EQ(first["applied"]["left->middle"]["rate_bit_per_s"], 30e6);
   EXPECT_EQ(first["source"], "event");
-  EXPECT_EQ(to_json(changes[2])["applied"], Json({{"state", "down"}}));
+  EXPECT_EQ(to_json(changes[2])["applied"],
+            Json({{"middle->right", {{"state", "down"}}}, {"right->middle", {{"state", "down"}}}}));
   ASSERT_EQ(schedule_runner.missed().size(), 1U);
   EXPECT_EQ(schedule_runner.missed()[0].at_s, 100);
   EXPECT_EQ(schedule_runner.missed()[0].place.pointer, "/network_events/4");

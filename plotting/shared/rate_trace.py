@@ -48,39 +48,56 @@ def rate_trace(run: pd.Series) -> RateTrace | None:
     changes = [event for event in happened if {"rate_bit_per_s", "state"} & event["requested"].keys()]
     if not changes or math.isnan(run["end_time_s"]):
         return None
-    caps = {event["link"]: initial_rate(event["link"], run["config.topology.links"]) for event in changes}
-    is_down = dict.fromkeys(caps, False)
+    links = run["config.topology.links"] if isinstance(run["config.topology.links"], list) else []
+    initial = initial_rates(links)
+    caps: dict[str, float | None] = {}  # of the directions that change at any time
+    for event in changes:
+        caps |= {name: initial[name] for name in directions(event["link"], links)}
+    down: set[str] = set()
     steps: dict[float, float] = {}
 
     def note(time_s: float) -> None:
-        known = [0.0 if is_down[link] else cap for link, cap in caps.items() if cap is not None]
+        known = [0.0 if name in down else cap for name, cap in caps.items() if name in down or cap is not None]
         if known:
             steps[time_s] = min(known)
 
     note(0.0)
     for event in changes:
         requested = event["requested"]
-        caps[event["link"]] = requested.get("rate_bit_per_s", caps[event["link"]])
-        is_down[event["link"]] = requested.get("state", "up") == "down"
+        names = directions(event["link"], links)
+        if "rate_bit_per_s" in requested:
+            caps |= dict.fromkeys(names, requested["rate_bit_per_s"])
+        if "state" in requested:
+            down = down | set(names) if requested["state"] == "down" else down - set(names)
         note(event["train_time_s"])
     return RateTrace(tuple(steps), tuple(steps.values()), run["end_time_s"]) if steps else None
 
 
-def initial_rate(link: str, links: Any) -> float | None:
-    """Returns the cap in the topology of "bottlenecks", the lowest if they differ, or of the link "a-b" or "a->b"."""
-    ends = set(re.split("->|-", link, maxsplit=1))
-    fitting = [
-        each["rate"]
-        for each in (links if isinstance(links, list) else [])
-        if "rate" in each and (each.get("bottleneck") if link == "bottlenecks" else link_joins(each, link, ends))
-    ]
-    return min(map(bit_per_s, fitting), default=None)
-
-
-def link_joins(link: dict[str, Any], name: str, ends: set[str]) -> bool:
-    # Names of nodes may contain "-" themselves.
+def both_ways(link: dict[str, Any]) -> tuple[str, str]:
     one, other = link["between"]
-    return ends == {one, other} or name in (f"{one}-{other}", f"{other}-{one}", f"{one}->{other}", f"{other}->{one}")
+    return f"{one}->{other}", f"{other}->{one}"
+
+
+def initial_rates(links: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """Returns the cap of each direction of the topology's links; None for one without a cap."""
+    rates: dict[str, float | None] = {}
+    for link in links:
+        for name, way in zip(both_ways(link), ("forward", "backward")):
+            rate = link.get(way, {}).get("rate", link.get("rate"))
+            rates[name] = None if rate is None else bit_per_s(rate)
+    return rates
+
+
+def directions(name: str, links: Sequence[dict[str, Any]]) -> list[str]:
+    """Returns the directions that an event's link names: "bottlenecks", "a-b" for both, or "a->b" for one."""
+    found = []
+    for link in links:
+        ways = both_ways(link)
+        # Names of nodes may contain "-" themselves.
+        if link.get("bottleneck") if name == "bottlenecks" else name in [way.replace("->", "-", 1) for way in ways]:
+            found += ways
+        found += [way for way in ways if way == name]
+    return found
 
 
 def bit_per_s(text: str) -> float:

@@ -5,7 +5,7 @@ from typing import Any
 
 import fig5
 import time_to_accuracy
-from shared.rate_trace import RateTrace, bit_per_s, initial_rate, rate_text, rate_trace
+from shared.rate_trace import RateTrace, bit_per_s, directions, initial_rates, rate_text, rate_trace
 
 from .figure_test import FigureTest
 from .records import make_network_event, make_record
@@ -33,16 +33,18 @@ class RateTraceTest(FigureTest):
         return rate_trace(self.compared(changed("dense", *events)).runs.iloc[0])
 
     def test_the_trace_is_the_lowest_cap_of_the_links_that_changed(self) -> None:
-        trace = self.trace(to(500, 10.0), to(800, 20.0), to(50, 30.0, link="c->d"))
-        self.assertEqual(trace.times_s, (0.0, 10.0, 20.0, 30.0))
-        self.assertEqual(trace.rates_bit_per_s, (1e8, 1e8, 1e8, 5e7))
-        one_link = self.trace(to(500, 10.0), to(800, 20.0))
-        self.assertEqual(one_link.rates_bit_per_s, (1e8, 5e8, 8e8))
+        trace = self.trace(to(500, 10.0), to(800, 20.0), to(50, 30.0, link="c->d"), to(900, 40.0, link="d->c"))
+        self.assertEqual(trace.times_s, (0.0, 10.0, 20.0, 30.0, 40.0))
+        self.assertEqual(trace.rates_bit_per_s, (1e8, 5e8, 8e8, 5e7, 5e7))
+        one_link = self.trace(to(500, 10.0, link="b-1-c"), to(800, 20.0, link="b-1-c"))
+        self.assertEqual(one_link.rates_bit_per_s, (1e9, 5e8, 8e8))
 
     def test_a_link_that_is_down_has_no_rate(self) -> None:
         state = [make_network_event(requested={"state": word}, train_time_s=time, link="c-d") for word, time in
                  (("down", 10.0), ("up", 20.0))]  # fmt: skip
         self.assertEqual(self.trace(*state).rates_bit_per_s, (1e8, 0.0, 1e8))
+        meanwhile = self.trace(state[0], to(500, 15.0, link="c-d"), state[1])
+        self.assertEqual(meanwhile.rates_bit_per_s, (1e8, 0.0, 0.0, 5e8))
 
     def test_what_did_not_happen_or_is_no_cap_is_left_out(self) -> None:
         delay = make_network_event(requested={"delay_s": 0.01})
@@ -52,7 +54,12 @@ class RateTraceTest(FigureTest):
     def test_rates_are_read_and_written_with_prefixes(self) -> None:
         self.assertEqual([bit_per_s(text) for text in ("100 Mbit/s", "1.5 Gbit/s", "9 bit/s")], [1e8, 1.5e9, 9.0])
         self.assertEqual([rate_text(rate) for rate in (1e8, 2.5e9, 5.0)], ["100 Mbit/s", "2.5 Gbit/s", "5 bit/s"])
-        self.assertEqual([initial_rate(link, LINKS) for link in ("bottlenecks", "b-1-c", "a-b")], [1e8, 1e9, None])
+
+    def test_links_are_named_as_in_events(self) -> None:
+        self.assertEqual(directions("bottlenecks", LINKS), ["b-1->c", "c->b-1", "c->d", "d->c"])
+        self.assertEqual([directions(name, LINKS) for name in ("c-b-1", "c->b-1")], [["b-1->c", "c->b-1"], ["c->b-1"]])
+        asymmetric = {"between": ["e", "f"], "rate": "1 Gbit/s", "backward": {"rate": "9 bit/s"}}
+        self.assertEqual(initial_rates([asymmetric, LINKS[0]]), {"e->f": 1e9, "f->e": 9.0, "a->b": None, "b->a": None})
 
     def strips(self, figure: Any) -> int:
         return len([each for each in figure.axes[0].collections if each.get_gid() == "rate"])

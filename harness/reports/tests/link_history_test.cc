@@ -63,12 +63,13 @@ TEST(LinkHistory, CapsFollowTheChangesOfTheNetwork) {
                         {change(1, {{"rate_bit_per_s", 2e7}}),
                          change(2, {{"delay_s", 0.1}}),
                          change(3, {{"state", "down"}}),
+                         change(3.5, {{"rate_bit_per_s", 3e7}}),
                          change(4, {{"state", "up"}}),
                          {{"confirmed_s", nullptr}, {"applied", {{"a->b", {{"state", "down"}}}}}},
                          {{"confirmed_s", 5}, {"applied", nullptr}}}}};
   const Json history = link_history({series_head, link_sample(0, 0.5, {1, 1}, {0, 0}, {0, 0})}, record);
   EXPECT_EQ(history.at("directions").at(0).at("caps"),
-            Json::parse("[[0, 100.0], [1.0, 20.0], [3.0, 0], [4.0, 20.0]]"));
+            Json::parse("[[0, 100.0], [1.0, 20.0], [3.0, 0], [3.5, 0], [4.0, 30.0]]"));
 }
 
 TEST(LinkHistory, OfManyDirectionsHasTheBusiest) {
