@@ -60,6 +60,9 @@ def draw(comparison: Comparison) -> Figure:
             largest[part] = max(share, largest.get(part, 0.0))
     if not largest:
         raise InputError(f"{comparison.results.directory}: no completed run has times of iterations")
+    longest = max(own.get_xlim()[1] for own in axes)
+    for own in axes:
+        own.set_xlim(0.0, longest)
     seen = [part for part in (*OF_TRAINING_THREAD, *OF_COMMUNICATION_THREAD, WHOLE) if largest.get(part, 0.0) >= LEAST_SHARE]
     handles = [Patch(color=part.colour, label=f"{part.label} (%)" if part == WAIT else part.label) for part in seen]
     legend_below(first_in_rows(axes)[-1], ncols=2 if len(axes) == 1 else 1, handles=handles)

@@ -54,6 +54,8 @@ def table(results: Results, rows: str, columns: str) -> str:
     if runs.empty:
         raise InputError(f"{results.directory}: no complete run of mode {', '.join(MODES)}")
     axes = [{METHOD: run.method, **axes_of(run)} for _, run in runs.iterrows()]
+    if rows == columns:
+        raise InputError(f"--rows and --columns: are both {rows}; name two axes")
     for axis in (rows, columns):
         if any(axis not in each for each in axes):
             known = ", ".join(dict.fromkeys(name for each in axes for name in each))

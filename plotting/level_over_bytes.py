@@ -73,7 +73,7 @@ def draw_panel(axes: Axes, panel: Panel, comparison: Comparison, curves: pd.Data
 def with_bytes(curves: pd.DataFrame, runs: pd.DataFrame) -> pd.DataFrame:
     """Returns the runs' points after the first iteration, with the column "sent_mb". A logarithmic axis cannot show 0."""
     mb_per_iteration = runs["traffic.sent_bytes_per_worker"] / runs.iterations.clip(lower=1) / MEGABYTE
-    points = curves.merge(runs[["run_id"]].assign(mb_per_iteration=mb_per_iteration), on="run_id")
+    points = curves.merge(runs[["key"]].assign(mb_per_iteration=mb_per_iteration), on="key")
     return points.assign(sent_mb=points.iteration * points.mb_per_iteration)[lambda sent: sent.sent_mb > 0]
 
 

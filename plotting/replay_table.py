@@ -226,7 +226,8 @@ def exchange_over_least(run: pd.Series) -> float | None:
     least_s = run.get("predicted.exchange_time_s")
     if least_s is None or pd.isna(least_s) or least_s == 0:
         return None
-    return run["iteration_time_s.exchange"] / least_s
+    exchange_s = run["iteration_time_s.exchange"]  # external trainers, such as pytorch-ddp, do not know it
+    return None if pd.isna(exchange_s) else exchange_s / least_s
 
 
 def processor_time_s(run: pd.Series) -> float | None:

@@ -149,7 +149,7 @@ def draw_method(
     draw_curves(axes, runs, timed, "time", style, label, place)
     for run in runs.assign(verdict=runs["fidelity.verdict"]).itertuples():
         if run.reached:
-            curve = curves[curves.run_id == run.run_id]
+            curve = curves[curves.key == run.key]
             level = np.interp(run.target_time_s, curve.train_time_s, curve.level)
             axes.plot(
                 [run.target_time_s / unit.seconds],

@@ -14,7 +14,7 @@ import pandas as pd
 
 from noise import noise_of
 from prose.measured import Key, Number, Table
-from shared.load import METHOD_AXIS, MODES_WITHOUT_TIME, SEED_AXIS, identity, joined
+from shared.load import METHOD_AXIS, MODES_WITHOUT_TIME, SEED_AXIS, joined
 from shared.report import RESTRICTED, InputError, Question, read_report
 
 MODE_AXIS = "mode"
@@ -57,7 +57,6 @@ class Records:
     def read(self, folder: Path, place: dict[str, str], question: Question) -> None:
         report = read_report(folder, question)
         results = joined(folder, report)
-        judged = {identity(row): row for row in report["runs"]}
         self.columns += list(results.runs.columns)
         self.runs.append(results.runs)
         for group, runs in results.runs.groupby("group", sort=False):
@@ -66,7 +65,7 @@ class Records:
             for at in range(len(runs)):
                 run = runs.iloc[[at]]
                 seed = {SEED_AXIS: str(run["config.seed"].iloc[0])}
-                self.single.append(Row({**key, **seed}, judged[identity(run.iloc[0])], run))
+                self.single.append(Row({**key, **seed}, results.rows[run["key"].iloc[0]], run))
 
     def quantity(self, name: str, selections: Sequence[str | int]) -> Table:
         if not any(name in row.judged for row in self.groups) and name not in self.columns:

@@ -224,10 +224,10 @@ def also_differing(panel: Panel) -> list[str]:
 
 
 def quantity_key(text: str) -> list[tuple[float, str]]:
-    """Sorts by numbers with their SI prefixes: 100 Mbit/s comes before 1 Gbit/s, and 0.01 before 0.1."""
-    prefixes = {"k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3}
-    parts = re.findall(r"(\d+(?:\.\d+)?)(?:\s*([kMGTm])(?=i?[Bb]|s))?|([^\d]+)", text)
+    """Sorts by numbers with their units: 100 Mbit/s comes before 1 Gbit/s, 100 us before 1 ms, and 1e-05 before 0.01."""
+    scales = {"k": 1e3, "K": 1024.0, "M": 1e6, "G": 1e9, "T": 1e12, "m": 1e-3, "us": 1e-6, "min": 60.0, "h": 3600.0}
+    number = r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)(?:\s*(us\b|min\b|h\b|[kKMGTm](?=i?[Bb]|s)))?"
     return [
-        (float(number) * prefixes.get(prefix, 1.0), "") if number else (math.inf, words)
-        for number, prefix, words in parts
+        (float(digits) * scales.get(unit, 1.0), "") if digits else (math.inf, words)
+        for digits, unit, words in re.findall(rf"{number}|([^\d]+)", text)
     ]

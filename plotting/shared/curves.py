@@ -21,7 +21,7 @@ def draw_curves(
     markers = {"markevery": (0.04 * place % 0.2, 0.2)}
     several = len(runs) > 1
     for run in runs.itertuples():
-        curve = curves[curves.run_id == run.run_id]
+        curve = curves[curves.key == run.key]
         looks = {**style.line(), **(RUN_OF_SEVERAL if several else markers)}
         if run.status != "completed":
             looks["linestyle"] = ":"
@@ -36,6 +36,6 @@ def mean_curve(runs: pd.DataFrame, curves: pd.DataFrame, over: str) -> pd.DataFr
 
     Where a run's level is not finite, so is the mean's.
     """
-    completed = runs.run_id[runs.status == "completed"]
-    at_iteration = curves[curves.run_id.isin(completed)].groupby("iteration")[[over, "level"]]
+    completed = runs.key[runs.status == "completed"]
+    at_iteration = curves[curves.key.isin(completed)].groupby("iteration")[[over, "level"]]
     return at_iteration.agg(lambda values: values.mean(skipna=False))[at_iteration.size() == len(completed)]

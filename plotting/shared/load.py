@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Iterable
@@ -86,8 +87,10 @@ class Results:
     runs:    one row per run, including failed and interrupted ones, in order of method. Columns beside the record's
              fields: "method" (names the curve), "method_name" (the method itself, which decides its style), "other_axes"
              (the other swept values, without the seed), "end_time_s" (of its curve), and from the report: JUDGED,
-             "reached", "group" (a key of `groups`), and those that begin with OF_BASELINES.
-    curves:  one row per evaluation: run_id and CURVE_COLUMNS.
+             "reached", "group" (a key of `groups`), and those that begin with OF_BASELINES. "key" tells runs apart, also
+             those with one run_id, which may have records of their own in several folders or experiments.
+    curves:  one row per evaluation: key and CURVE_COLUMNS.
+    rows:    the report's row of each run, by its key.
     groups:  the report's summaries of runs that differ only in their seed.
     spread_note, bounds_note: the meaning of intervals, and of the signs of bounds.
     superseded: messages about runs left out because a newer run with another configuration has the same labels.
@@ -96,6 +99,7 @@ class Results:
     directory: Path
     runs: pd.DataFrame
     curves: pd.DataFrame
+    rows: tuple[dict[str, Any], ...]
     groups: dict[str, Group]
     spread_note: str
     bounds_note: str = ""
@@ -104,7 +108,7 @@ class Results:
     def only(self, keep: pd.Series) -> Results:
         """Returns these results reduced to the runs for which `keep` is true, with their curves."""
         runs = self.runs[keep].reset_index(drop=True)
-        curves = self.curves[self.curves.run_id.isin(runs.run_id)]
+        curves = self.curves[self.curves.key.isin(runs.key)]
         return replace(self, runs=runs, curves=curves)
 
     def group(self, runs: pd.DataFrame) -> Group:
@@ -127,9 +131,12 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
     """Returns the records in `directory`, with the report's judgement of them."""
     rows, superseded = newest_of_each_label(report["runs"])
     records = read_records(directory, set(map(identity, rows)))
-    if missing := [row["run_id"] for row in rows if identity(row) not in records]:
-        raise InputError(f"{directory}: lacks the run {missing[0]} of the report; make the report of the same results")
-    pairs = sorted(((records[identity(row)], row) for row in rows), key=lambda pair: sort_key(pair[0]))
+    pairs = []
+    for row in rows:
+        if not records[identity(row)]:
+            raise InputError(f"{directory}: lacks the run {row['run_id']} of the report; make the report of the same results")
+        pairs.append((records[identity(row)].pop(0), row))
+    pairs.sort(key=lambda pair: sort_key(pair[0]))
     current = [record for record, _ in pairs]
     method_names = [configured_method(record) for record in current]  # before flat_part() simplifies the trainer
     runs = pd.json_normalize([flat_part(record) for record in current], sep=".")
@@ -138,12 +145,14 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
         method=[method_of(record) for record in current],
         method_name=method_names,
         other_axes=[other_axes_of(record) for record in current],
+        key=range(len(current)),
         end_time_s=pd.to_numeric(pd.Series([end_time_s(record) for record in current], dtype=object)),
     )
     return Results(
         directory,
         pd.concat([runs.drop(columns=judged.columns, errors="ignore"), judged], axis=1),
         curves_of(current),
+        tuple(row for _, row in pairs),
         {group_of(entry): Group(entry) for entry in report["groups"]},
         report["spread"],
         report.get("bounds", ""),
@@ -151,31 +160,39 @@ def joined(directory: Path, report: dict[str, Any]) -> Results:
     )
 
 
-def read_records(results: Path, wanted: set[tuple[str, str]]) -> dict[tuple[str, str], dict[str, Any]]:
-    """Returns the wanted records. The report names those that it cannot read; they are not wanted."""
-    records: dict[tuple[str, str], dict[str, Any]] = {}
-    for text in record_texts(results):
+def read_records(results: Path, wanted: set[tuple[str, str]]) -> defaultdict[tuple[str, str], list[dict[str, Any]]]:
+    """Returns the wanted records, those of one run in the order of the report's rows: by their start. As in the report, the
+    first of a run in an experiment's folder counts, and copies of a record in other folders do not. The report names
+    records that it cannot read; they are not wanted."""
+    records: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    known: set[tuple[Path, tuple[str, str]]] = set()
+    for folder, text in record_texts(results):
         try:
             record = json.loads(text)
             name = identity(record)
         except (ValueError, TypeError, KeyError):
             continue
-        if name in wanted and name not in records:
+        if name in wanted and (folder, name) not in known and record not in records[name]:
+            records[name].append(record)
+            known.add((folder, name))
+    for of_run in records.values():
+        of_run.sort(key=lambda record: record["provenance"].get("started_at", ""))
+        for record in of_run:
             renamed_names.upgrade(record, "record")
-            records[name] = record
     return records
 
 
-def record_texts(results: Path) -> Iterable[bytes]:
-    """Returns the text of each record, in the order of the report: run folders before exported files."""
+def record_texts(results: Path) -> Iterable[tuple[Path, bytes]]:
+    """Returns the text of each record and its experiment's folder, in the order of the report: run folders before exported
+    files."""
     if results.is_file():
-        yield from results.read_bytes().splitlines()
+        yield from ((results, line) for line in results.read_bytes().splitlines())
         return
     for pattern in ("*/run.json", "*/*/run.json"):
-        yield from (file.read_bytes() for file in sorted(results.glob(pattern)))
+        yield from ((file.parents[1], file.read_bytes()) for file in sorted(results.glob(pattern)))
     for pattern in ("records.jsonl", "*/records.jsonl"):
         for file in sorted(results.glob(pattern)):
-            yield from file.read_bytes().splitlines()
+            yield from ((file.parent, line) for line in file.read_bytes().splitlines())
 
 
 def identity(run: dict[str, Any]) -> tuple[str, str]:
@@ -280,11 +297,11 @@ def flat_part(record: dict[str, Any]) -> dict[str, Any]:
 def curves_of(records: list[dict[str, Any]]) -> pd.DataFrame:
     frame = pd.DataFrame(
         [
-            {"run_id": record["run_id"], **{name: point.get(name) for name in CURVE_COLUMNS}}
-            for record in records
+            {"key": key, **{name: point.get(name) for name in CURVE_COLUMNS}}
+            for key, record in enumerate(records)
             for point in record["curve"]
         ],
-        columns=["run_id", *CURVE_COLUMNS],
+        columns=["key", *CURVE_COLUMNS],
     )
     frame[list(CURVE_COLUMNS)] = frame[list(CURVE_COLUMNS)].apply(pd.to_numeric)
     return frame

@@ -54,6 +54,12 @@ class BreakdownTest(FigureTest):
         self.assertEqual(words(figure.axes[0]), ["500 ms, 90 %"])
         self.assertIn("means over seeds", small_print(figure))
 
+    def test_bars_of_all_panels_have_one_scale(self) -> None:
+        runs = [run("dense", **{**DENSE, "mean": mean}, axes={"bottleneck.rate": rate})
+                for rate, mean in (("100 Mbit/s", 0.5), ("1 Gbit/s", 0.06))]  # fmt: skip
+        figure = breakdown.draw(self.compared(*runs))
+        self.assertEqual(len({axes.get_xlim() for axes in figure.axes}), 1)
+
     def test_without_parts_there_is_the_whole_iteration(self) -> None:
         unknown = dict.fromkeys(TIMES, None) | {"mean": 0.3, "load": 0.0}
         (axes,) = breakdown.draw(self.compared(run("dense", **unknown))).axes

@@ -100,6 +100,9 @@ class ExchangeTableTest(unittest.TestCase):
         code, _, err = self.call(run(0.25), columns="queues")
         self.assertEqual(code, 2)
         self.assertIn("not every run has an axis queues; the axes are method, control, queue", err)
+        code, _, err = self.call(run(0.25), rows="queue", columns="queue")
+        self.assertEqual(code, 2)
+        self.assertIn("are both queue; name two axes", err)
 
 
 if __name__ == "__main__":

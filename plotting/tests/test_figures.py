@@ -150,4 +150,12 @@ class QuantityOrderTest(unittest.TestCase):
         texts = ["1 Gbit/s", "100 Mbit/s", "64 KiB", "0.1", "0.01", "8", "16"]
         self.assertEqual(sorted(texts[:2], key=quantity_key), ["100 Mbit/s", "1 Gbit/s"])
         self.assertEqual(sorted(texts[3:], key=quantity_key), ["0.01", "0.1", "8", "16"])
+        for ordered in (
+            ["100 us", "1 ms", "10 ms"],
+            ["30 s", "2 min", "1 h"],
+            ["1e-05", "0.0001", "0.001"],
+            ["12.5 kB", "64 KiB", "1 MiB"],
+            ["4 hosts", "6 workers"],
+        ):
+            self.assertEqual(sorted(reversed(ordered), key=quantity_key), ordered)
         self.assertEqual(sorted(["20 ms", "1 s"], key=quantity_key), ["20 ms", "1 s"])

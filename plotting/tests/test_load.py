@@ -134,6 +134,21 @@ class LoadTest(unittest.TestCase):
             for name in ("runs", "curves"):
                 pd.testing.assert_frame_equal(getattr(results, name), getattr(of_folders, name), check_like=True)
 
+    def test_two_records_of_one_run_in_two_folders_are_two_runs(self) -> None:
+        ours, theirs = make_record("dense"), make_record("dense")
+        theirs["iteration_time_s"]["p50"] = 0.4
+        theirs["curve"] = theirs["curve"][:3]
+        theirs["provenance"]["started_at"] = "2019-01-01T00:00:00.000Z"  # the report's first
+        write(self.directory / "a", ours)
+        write(self.directory / "b", theirs)
+        write(self.directory / "copy", ours)
+        with contextlib.redirect_stderr(io.StringIO()) as warning:
+            results = load(self.directory)
+        self.assertIn("both count", warning.getvalue())
+        self.assertEqual(sorted(results.runs["iteration_time_s.p50"]), [0.4, 0.8])
+        points = {run["iteration_time_s.p50"]: len(results.curves[results.curves.key == run.key]) for _, run in results.runs.iterrows()}
+        self.assertEqual(points, {0.4: 3, 0.8: len(ours["curve"])})
+
     def test_a_run_s_folder_counts_before_an_older_export(self) -> None:
         record = make_record("dense")
         older = copy.deepcopy(record)
