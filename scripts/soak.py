@@ -84,11 +84,15 @@ def describe(turn: Round) -> str:
     return f"{base.get('topology', 'no network')}, {'+'.join(modes)}, {started} starts"
 
 
+def round_name(seed: int, number: int) -> str:
+    return f"round-{seed}-{number}"
+
+
 def rounds(options: argparse.Namespace, folder: Path) -> Iterator[Round]:
     end = time.monotonic() + options.minutes * 60
     number = options.round or 1
     while True:
-        own = folder / f"round-{options.seed}-{number}"
+        own = folder / round_name(options.seed, number)
         own.mkdir()
         chance = random.Random(f"{options.seed}:{number}")
         yield Round(options.seed, number, own, options.program, chance, number % LONG_EVERY == 1, options.patience)
@@ -150,6 +154,9 @@ def main() -> int:
     if not os.access(options.program, os.X_OK):
         parser.error(f"--program {options.program}: there is no such program; build it, or name another")
     folder = (options.folder or Path(tempfile.mkdtemp(prefix="thinpipe-soak-"))).resolve()
+    first = folder / round_name(options.seed, options.round or 1)
+    if first.exists():
+        parser.error(f"--folder {folder}: has {first.name} of an earlier soak; remove it, or name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     print(f"seed {options.seed}, in {folder}", flush=True)
     code = soak(options, folder)

@@ -6,10 +6,15 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 import tarfile
 import tempfile
 import unittest
+import unittest.mock
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+import bundle
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS = ROOT / "results" / "reference" / "convergence" / "records.jsonl"
@@ -62,6 +67,23 @@ class BundleTest(unittest.TestCase):
         os.utime(self.results, (0, 0))
         self.assertEqual(self.bundle("--force").returncode, 0)
         self.assertEqual(self.output.read_bytes(), first)
+
+    def test_runs_of_one_program_on_one_machine_have_one_environment(self) -> None:
+        for i, record in enumerate(self.records):
+            record["provenance"] |= {"slurm_job": str(i), "examples_per_worker": [i, 9], "congestion_control": ["cubic", "bbr"][i % 2]}
+        self.write_records()
+        versions = json.loads((self.unpacked() / "versions.json").read_text(encoding="utf-8"))
+        self.assertEqual([origin["runs"] for origin in versions], [len(self.records)])
+
+    def test_an_experiment_without_a_name_has_that_of_its_file(self) -> None:
+        (self.folder / "experiments").mkdir()
+        (self.folder / "experiments" / "mine.json").write_text('{"base": {}}', encoding="utf-8")
+        with unittest.mock.patch.object(bundle, "ROOT", self.folder):
+            text = bundle.experiment_file(None, [{"experiment": "mine"}])
+        self.assertEqual(json.loads(text), {"name": "mine", "base": {}})
+        with self.assertRaisesRegex(bundle.InputError, "is no experiment: an experiment is an object; name the"):
+            (self.folder / "list.json").write_text("[]", encoding="utf-8")
+            bundle.experiment_file(self.folder / "list.json", [])
 
     def test_its_appendix_has_the_expected_status(self) -> None:
         appendix = (self.unpacked() / "ARTEFACT.md").read_text(encoding="utf-8")

@@ -44,6 +44,15 @@ class RateSteps(unittest.TestCase):
         self.assertIn("at 2.50 s to 100 Mbit/s: 7.53 0.92 0.92; followed in iteration 2", out)
         self.assertEqual(out.count("at "), 1, "the first rate is no change")
 
+    def test_other_events_and_those_that_never_happened_are_left_out(self) -> None:
+        more = [
+            {"train_time_s": 3.0, "requested": {"state": "down"}},
+            {"train_time_s": None, "requested": {"rate_bit_per_s": 1e6}},
+        ]
+        record = STEP_DOWN | {"network_events": STEP_DOWN["network_events"] + more}
+        status, out, err = run(record, [9e6, 9e6, 9e6, 1.1e6])
+        self.assertEqual((status, err, out.count("at ")), (0, "", 1))
+
     def test_too_few_bytes_do_not_follow_either(self) -> None:
         self.assertIn("not followed within 10 iterations", run(STEP_DOWN, [9e6, 9e6] + 20 * [0.9e6])[1])
 

@@ -75,6 +75,14 @@ class ReferenceTest(unittest.TestCase):
                 _, message = self.call("peers")
                 self.assertEqual("runs of an earlier commit stay" in message, commit == "9876543210", message)
 
+    def test_so_are_many(self) -> None:
+        for number in range(3000):
+            run = self.folder / f"results/reference-runs/peers/peers/{number}/run.json"
+            run.parent.mkdir(parents=True)
+            run.write_text('{"git_commit": "9876543210abcdef"}')
+        _, message = self.call("peers")
+        self.assertIn("runs of an earlier commit stay", message)
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -72,6 +72,8 @@ class SoakTest(unittest.TestCase):
         self.assertIn(complaint, ended.stderr)
         self.assertIn("again: scripts/soak.py --seed 3 --round 1", ended.stderr)
         self.assertTrue((self.folder / "soak" / "round-3-1" / "soak.json").exists(), "the evidence is kept")
+        again = self.soak(fault)
+        self.assertEqual((again.returncode, "round-3-1 of an earlier soak" in again.stderr), (2, True), again.stderr)
 
     def test_a_program_without_faults_passes(self) -> None:
         ended = self.soak("")
