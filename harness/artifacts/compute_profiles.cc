@@ -35,7 +35,7 @@ std::optional<Device> device_of(const Run& run) {
   return parse_device(file, {run.profile->string(), ""});
 }
 
-// Returns the settings that determine the profile. An estimate is for one worker and ignores the exchange;
+// Returns the settings that determine the profile. An estimate is for one worker and ignores what the exchange takes;
 // measured compute shares the machine with the exchange.
 Json decisive_for(const Run& run, const std::optional<Device>& device) {
   Json out = {{"device", device ? to_json(*device) : Json(nullptr)}};
@@ -47,6 +47,8 @@ Json decisive_for(const Run& run, const std::optional<Device>& device) {
     keys.insert(keys.end(), {"pruning", "synchroniser", "buckets", "topology", "collective"});
   }
   const Json of_run = decisive_part(run);
+  // Some methods exchange only gradients that have been clipped.
+  if (device && !of_run.at("training").at("clip_norm").is_null()) keys.push_back("synchroniser");
   for (const char* key : keys) out[key] = of_run.at(key);
   for (const char* key : {"batch_size_per_worker", "clip_norm", "label_smoothing"}) {
     out["training"][key] = of_run.at("training").at(key);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer/commands/estimation.hh"
 
+#include <algorithm>
 #include <thread>
 
 #include <unistd.h>
 
 #include "common/support/atomic_file.hh"
 #include "trainer/base/roofline_clock.hh"
+#include "trainer/commands/planning/planned_traffic.hh"
 #include "trainer/commands/worker.hh"
 #include "trainer/datasets/batch_loader.hh"
 #include "trainer/optimisers/optimiser.hh"
@@ -24,6 +26,13 @@ Batch batch_of(const Dataset& dataset, std::int64_t size) {
   const Batch batch = prepare_batch(dataset, dataset.train(), 0, some);
   const torch::Tensor indices = torch::arange(size).remainder(some);
   return {batch.inputs.index_select(0, indices), batch.labels.index_select(0, indices)};
+}
+
+// Returns whether no gradient is exchanged before the norm of all is known.
+bool clips_before_exchange(const TrainingConfig& config, const Model& model) {
+  if (!config.training.clip_norm) return false;
+  const auto synchroniser = planned_synchroniser(config, model);
+  return !synchroniser->local_steps() && synchroniser->clipping() == Clipping::local;
 }
 
 }  // namespace
@@ -59,6 +68,7 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (!parameters[p].grad().defined()) times.ready_s[p] = times.compute_s;
   }
+  if (clips_before_exchange(config, *model)) std::ranges::fill(times.ready_s, times.compute_s);
   optimiser->step();
   times.finish_s = clock.elapsed_s() - times.compute_s;
   times.encode_s = times.decode_s = device.time_of_pass_s(passes_of_a_code * gradient_bytes);

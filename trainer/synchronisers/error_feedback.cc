@@ -15,18 +15,21 @@ void ErrorFeedback::adopt_masks(const std::vector<torch::Tensor>& kept) {
   residual_.drop_pruned(kept);
 }
 
-// A learning rate of 0 moves nothing and defines no unit: the residual keeps the unit of the last one.
+// A learning rate of 0, as at the start of a linear warm-up, moves nothing and defines no unit.
 void ErrorFeedback::set_learning_rate(double learning_rate) {
   inner_->set_learning_rate(learning_rate);
+  keeps_residual_ = units_ == ResidualUnits::update && learning_rate <= 0;
   if (learning_rate > 0) learning_rate_ = learning_rate;
 }
 
 void ErrorFeedback::add_residual(Bucket& bucket) const {
+  if (keeps_residual_) return;
   const double unit = units_ == ResidualUnits::update ? learning_rate_of_residual_ / learning_rate_ : 1.0;
   for (const Slice& slice : bucket.slices) bucket.view(slice).add_(residual_.of(slice.parameter), unit);
 }
 
 void ErrorFeedback::synchronise(Bucket& bucket, Collective& network) {
+  if (keeps_residual_) return inner_->exchange(bucket, network, nullptr);
   add_residual(bucket);
   const torch::Tensor corrected = bucket.gradient.clone();
   torch::Tensor own;
@@ -36,7 +39,7 @@ void ErrorFeedback::synchronise(Bucket& bucket, Collective& network) {
 
 void ErrorFeedback::finish_step(bool applied) {
   inner_->finish_step(applied);
-  if (applied) {
+  if (applied && !keeps_residual_) {
     residual_.commit();
     learning_rate_of_residual_ = learning_rate_;
   } else {

@@ -9,7 +9,8 @@ namespace thinpipe::trainer {
 
 // The units that e is stored in, which matter when the learning rate η changes. With `gradient`, e is
 // multiplied by the η of the step that sends it. With `update`, it is multiplied by the η of the step that
-// stored it: Σ η·out + η·e = Σ η·g over all steps, whatever η does.
+// stored it: Σ η·out + η·e = Σ η·g over all steps, whatever η does. A step with η = 0, whose out moves nothing, leaves e
+// alone.
 enum class ResidualUnits { gradient, update };
 
 // Error feedback around a compressor C. For a worker's gradient g:
@@ -57,7 +58,8 @@ class ErrorFeedback : public Synchroniser {
   // In gradient units at learning_rate_of_residual_.
   Residual residual_;
   double learning_rate_of_residual_ = 1;
-  double learning_rate_ = 1;  // of the current or next step
+  double learning_rate_ = 1;     // of the current or next step, or the last one that was not 0
+  bool keeps_residual_ = false;  // this step does
 };
 
 }  // namespace thinpipe::trainer

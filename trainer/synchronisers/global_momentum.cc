@@ -27,6 +27,8 @@ torch::Tensor GlobalMomentum::evaluation_shift(std::size_t parameter) const {
 }
 
 void GlobalMomentum::subtract_movement(Bucket& bucket) {
+  // Also because other steps of streaming_diloco, which overlap the exchange, may be changing the weights.
+  if (options_.momentum == 0) return;
   const torch::Tensor weights = bucket_weights(shifts_evaluation() ? unshifted_ : weights_, bucket, "gmc");
   if (last_learning_rate_ > 0) {
     const torch::Tensor movement = torch::empty({bucket.size});

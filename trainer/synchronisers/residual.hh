@@ -25,6 +25,9 @@ class StagedState {
   // kept[p]: bool [size], undefined if p is not pruned.
   void drop_pruned(const std::vector<torch::Tensor>& kept);
 
+  // Returns the number of parameters.
+  std::size_t size() const { return current_.size(); }
+
   // Returns the state of parameter p, float32 [size].
   const torch::Tensor& of(std::size_t parameter) const { return current_[parameter]; }
 

@@ -38,6 +38,19 @@ TEST(Estimation, CountsForwardAndBackward) {
       << "the first layer's weight is last";
 }
 
+TEST(Estimation, GradientsThatAreClippedFirstAreReadyAfterBackward) {
+  TrainingConfig config = small_mlp();
+  config.synchroniser = {{"name", "topk"}, {"ratio", 0.1}};
+  const ComputeTimes at_once = estimate_profile(config, one_gflop, 12).elapsed;
+  EXPECT_LT(at_once.ready_s[3], at_once.compute_s);
+  config.training.clip_norm = 1;
+  const ComputeTimes clipped = estimate_profile(config, one_gflop, 12).elapsed;
+  EXPECT_EQ(clipped.ready_s, std::vector<double>(4, clipped.compute_s));
+  config.synchroniser = {{"name", "dense"}};
+  EXPECT_EQ(estimate_profile(config, one_gflop, 12).elapsed.ready_s, at_once.ready_s)
+      << "the mean is clipped, after the exchange";
+}
+
 TEST(Estimation, ABatchLargerThanTheDataIsComputedAllTheSame) {
   TrainingConfig config = small_mlp();
   config.dataset["train_examples"] = 24;

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "trainer/python/extension/bindings.hh"
 #include "trainer/synchronisers/residual.hh"
 
@@ -26,7 +28,16 @@ void bind_state(py::module_& module) {
       .def(
           py::init([](const Context& context) { return std::make_shared<StagedState>(*context.parameters); }),
           py::arg("context"))
-      .def("of", &StagedState::of, py::arg("parameter"), "Returns the state of a parameter, float32 [size].")
+      .def(
+          "of",
+          [](const StagedState& self, std::size_t parameter) {
+            if (parameter >= self.size()) {
+              throw py::index_error(
+                  fmt::format("there is no parameter {}: there are {}", parameter, self.size()));
+            }
+            return self.of(parameter);
+          },
+          py::arg("parameter"), "Returns the state of a parameter, float32 [size].")
       .def(
           "in_bucket",
           [](const StagedState& self, const NamedBucket& bucket) {
@@ -45,6 +56,10 @@ void bind_state(py::module_& module) {
       .def("discard", &StagedState::discard)
       .def("drop_pruned",
            [](StagedState& self, const std::vector<std::optional<torch::Tensor>>& kept) {
+             if (kept.size() != self.size()) {
+               throw py::value_error(
+                   fmt::format("needs one mask for each of {} parameters, not {}", self.size(), kept.size()));
+             }
              self.drop_pruned(masks_of(kept));
            })
       .def("state_dict", state_dict)

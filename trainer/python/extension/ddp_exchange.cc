@@ -55,6 +55,14 @@ void check_method(const Synchroniser& method, const DdpOptions& options, int wor
             "thinpipe-trainer",
             name));
   }
+  if (method.senses_network()) {
+    throw InputError(
+        kPlace / "method" / "name",
+        fmt::format("{} compares the time of an exchange with that of the computation, which a "
+                    "communication hook cannot see: it is called first when a bucket is complete. "
+                    "Use a method with a fixed ratio, or thinpipe-trainer",
+                    name));
+  }
   if (const auto most = method.max_workers(); most && workers > *most) {
     throw InputError(kPlace / "method" / "name",
                      fmt::format("{} sums integers that cannot hold more than {} workers, but there are {}",

@@ -93,8 +93,9 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
 
   void add_residual(Bucket& bucket) const override {
     in_interpreter([&] {
-      NamedBucket named{bucket, context_.parameters};
-      method_.get().attr("add_residual")(py::cast(&named, py::return_value_policy::reference));
+      const auto named = std::make_shared<NamedBucket>(NamedBucket{bucket, context_.parameters});
+      method_.get().attr("add_residual")(named);
+      take_gradient(*named, bucket);
     });
   }
 
@@ -141,8 +142,12 @@ class PythonSynchroniser : public Synchroniser, public EstimatedTraffic {
   Json state() const override {
     return in_interpreter([&]() -> Json {
       const py::object statistics = method_.get().attr("statistics")();
-      const auto text = py::module_::import("json").attr("dumps")(statistics).cast<std::string>();
-      return Json::parse(text);
+      const py::module_ json = py::module_::import("json");
+      // Python writes NaN and infinity, which JSON lacks.
+      const py::cpp_function null([](const std::string& /*constant*/) { return py::none(); });
+      const py::object finite =
+          json.attr("loads")(json.attr("dumps")(statistics), py::arg("parse_constant") = null);
+      return Json::parse(json.attr("dumps")(finite).cast<std::string>());
     });
   }
 

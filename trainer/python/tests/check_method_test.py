@@ -11,7 +11,8 @@ import sys
 from programs import METHODS, run
 
 CONFORMING = ("topk_residual.py:MyTopK", "compressors.py:TopKCompressor", "compressors.py:HalfCompressor",
-              "compressors.py:RowsCompressor", "compressors.py:SignCompressor", "momentum.py:Momentum")
+              "compressors.py:RowsCompressor", "compressors.py:SignCompressor", "momentum.py:Momentum",
+              "awkward_residual.py:Awkward")
 # The promises that each method breaks, and what a finding says.
 BROKEN = {
     "RankDependent": ({"same_bits"}, "the result differs between workers: worker 1 has "),

@@ -207,6 +207,8 @@ def check_refusals():
     thinpipe.ddp_hook(nn.parallel.DistributedDataParallel(Net()), UPDATE, learning_rate=lambda: 0.1)
     with raises("evaluates gradients at shifted weights"):
         thinpipe.ddp_hook(model, {"name": "gmc", "detached": 0.3}, optimiser=torch.optim.SGD(model.parameters(), 0.1))
+    with raises("compares the time of an exchange with that of the computation"):
+        thinpipe.ddp_hook(model, {"name": "netsense"})
     with raises("mask names fc.weight"):
         thinpipe.ddp_hook(model, PACTRAIN, mask={"fc.weight": torch.ones(1, dtype=torch.bool)})
     with raises("mask['output.bias'] must be bool [10]"):

@@ -204,7 +204,8 @@ class Senses(thinpipe.Synchroniser):
         self.seen.append(step.sent_bytes)
 
     def statistics(self):
-        return {"steps": len(self.seen), "least": min(self.seen, default=0), "most": max(self.seen, default=0)}
+        return {"steps": len(self.seen), "least": min(self.seen, default=0), "most": max(self.seen, default=0),
+                "unknown": float("nan")}
 """
 
 
@@ -218,6 +219,7 @@ def slow_test_observes_every_step_of_a_live_run(thinpipe):
         assert done.returncode == 0, done.stderr
         (record,) = experiment.records().values()
         seen = record["synchroniser"]
+        assert seen["unknown"] is None, seen
         assert seen["steps"] == record["iterations"] > 0, seen
         sent_bytes = record["traffic"]["sent_bytes_per_worker"] / record["iterations"]
         # Without the observations' own bytes, which the record counts too.

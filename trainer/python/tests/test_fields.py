@@ -54,6 +54,14 @@ class Options(unittest.TestCase):
                          [("hidden", "integer"), ("bias", "boolean")])
         self.assertTrue(described[0]["required"])
 
+    def test_a_default_that_is_no_number_is_refused(self):
+        for default in (float("inf"), float("nan")):
+            def load(clip=default):
+                pass
+
+            with self.assertRaisesRegex(fields.InvalidOption, "load: the option clip has the default"):
+                fields.of_callable(load)
+
     def test_an_option_without_a_type_is_refused(self):
         def load(path):
             pass

@@ -77,6 +77,11 @@ class WithPipe(unittest.TestCase):
         (message,) = self.received()
         self.assertEqual((message["test_loss"], message["train_loss"], message["norm"]), (None, None, None))
 
+    def test_names_of_the_user_may_extend_known_ones(self) -> None:
+        thinpipe.report(iteration=1, test_accuracy_top5=0.9, train_loss_ema=2.5)
+        (message,) = self.received()
+        self.assertEqual((message["test_accuracy_top5"], message["train_loss_ema"]), (0.9, 2.5))
+
     def test_refuses_wrong_values(self) -> None:
         for arguments, words in (
             ({"iteration": 1.5}, "iteration must be a whole number"),

@@ -12,6 +12,7 @@ A class states them as annotated fields, a function as parameters:
 from __future__ import annotations
 
 import inspect
+import math
 import typing
 from dataclasses import dataclass
 from typing import Any
@@ -61,6 +62,9 @@ def _describe(owner: str, key: str, annotation: Any, default: Any) -> dict[str, 
     if not out["required"]:
         out["default"] = float(declared.default) if out["type"] == "number" and type(
             declared.default) is int else declared.default
+        if isinstance(out["default"], float) and not math.isfinite(out["default"]):
+            raise InvalidOption(f"{owner}: the option {key} has the default {out['default']}, which no experiment could give "
+                                "it; use Optional[float] = None")
     return out
 
 

@@ -109,7 +109,7 @@ class Synchroniser:
         return None
 
     def statistics(self) -> dict[str, Any] | None:
-        """Returns counters of the steps so far, for the record."""
+        """Returns counters of the steps so far, for the record. NaN and infinity become null there."""
         return None
 
     def state_dict(self) -> dict[str, Any]:

@@ -12,8 +12,11 @@ struct NetSenseOptions : RatioLimits {
   Json inner = {{"name", "topk"}, {"ratio", 0.01}};
 
   void visit(auto& field) {
-    field("inner", inner,
-          Rule{.effect = "the method whose ratio is adapted, with its options; its ratio is the first one"});
+    field(
+        "inner", inner,
+        Rule{
+            .effect =
+                "the method whose ratio is adapted, with its options; its ratio, within the limits, is the first one"});
     RatioLimits::visit(field);
   }
 };
@@ -96,6 +99,16 @@ class NetSense : public Synchroniser {
   RatioControl control_;
 };
 
+// Throws InputError if the method, or one inside it, changes its ratio itself.
+void refuse_warm_up(const Json& method, const Place& place) {
+  if (method.value("warm_up_steps", std::int64_t{0}) > 0) {
+    throw InputError(
+        place / "warm_up_steps",
+        "must be 0 inside netsense: a warm-up has its own ratios, so that the network's would have no effect");
+  }
+  if (method.contains("inner")) refuse_warm_up(method.at("inner"), place / "inner");
+}
+
 THINPIPE_REGISTER(Synchroniser){
     "netsense", "another method whose kept fraction follows the network, after NetSenseML",
     describe_options<NetSenseOptions>(), [](JsonObject& object, const SynchroniserContext& context) {
@@ -115,12 +128,7 @@ THINPIPE_REGISTER(Synchroniser){
                         "\"ok_topk\" or \"spardl\"",
                         options.inner.at("name").dump()));
       }
-      if (options.inner.value("warm_up_steps", std::int64_t{0}) > 0) {
-        throw InputError(
-            place / "warm_up_steps",
-            "must be 0 inside netsense: a warm-up has its own ratios, so that the network's would have no "
-            "effect");
-      }
+      refuse_warm_up(options.inner, place);
       return std::make_unique<NetSense>(options, std::move(inner));
     }};
 

@@ -96,6 +96,25 @@ TEST(ErrorFeedback, KeepsItsUnitsWhenTheLearningRateFalls) {
   after_the_fall("update", 8);
 }
 
+// The residual is (1, -1) in updates after a step with a learning rate of 1.
+TEST(ErrorFeedback, AStepWithoutALearningRateLeavesAResidualInUpdatesAlone) {
+  const World world = make_world(4, false);
+  const torch::Tensor gradient = torch::tensor({3.0F, 1.0F, 0.0F, 0.0F});
+  const torch::Tensor kept = torch::tensor({1.0F, -1.0F, 0.0F, 0.0F});
+  run_in_process(1, [&](Collective& network) {
+    Session session(ef_around({{"name", "scaled_sign"}}, "update"), world, network);
+    session.set_learning_rate(0);
+    session.step(gradient, 1);
+    session.set_learning_rate(1);
+    EXPECT_TRUE(session.step(gradient, 2).equal(gradient - kept))
+        << "the first step moved nothing and owes nothing";
+    session.set_learning_rate(0);
+    session.step(torch::zeros({4}), 3);
+    session.set_learning_rate(0.5);
+    EXPECT_TRUE(session.step(torch::zeros({4}), 4).equal(2 * kept));
+  });
+}
+
 TEST(ErrorFeedback, HasThePropertiesOfItsInnerMethodExceptTheMean) {
   const Json reduced = {{"name", "terngrad"}, {"exchange", "all_reduce"}};
   const auto method = SynchroniserRegistry::instance().make(ef_around(reduced), {}, {});

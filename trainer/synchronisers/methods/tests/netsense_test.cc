@@ -92,6 +92,11 @@ TEST(NetSense, RefusesMethodsWithoutARatioAndLimitsThatContradict) {
               HasSubstr("/synchroniser/inner/name: \"dense\" cannot be put inside netsense"));
   EXPECT_THAT(refusal({{"inner", {{"name", "netsense"}}}}),
               HasSubstr("\"netsense\" cannot be put inside netsense"));
+  const Json warming_up = {{"name", "dgc"}, {"momentum", 0.0}, {"warm_up_steps", 100}};
+  EXPECT_THAT(refusal({{"inner", warming_up}}),
+              HasSubstr("/synchroniser/inner/warm_up_steps: must be 0 inside netsense"));
+  EXPECT_THAT(refusal({{"inner", {{"name", "deepreduce"}, {"inner", warming_up}}}}),
+              HasSubstr("/synchroniser/inner/inner/warm_up_steps: must be 0 inside netsense"));
   EXPECT_THAT(
       refusal({{"minimum_ratio", 0.5}}),
       HasSubstr("/synchroniser/minimum_ratio: must be at most maximum_ratio, which is 0.1, but is 0.5"));
