@@ -25,9 +25,9 @@ std::vector<event::IterationTimes> steps_of(const SimulatedIteration& simulated,
   for (event::IterationTimes& step : out) step.compute_s = step.iteration_time_s - times.load_s;
   event::IterationTimes& last = out.back();
   last.iteration_time_s += simulated.exposed_exchange_s;
-  last.encode_s = times.encode_s;
+  last.encode_s = simulated.exchanged_share * times.encode_s;
   last.exchange_s = simulated.exchange_s;
-  last.decode_s = times.decode_s;
+  last.decode_s = simulated.exchanged_share * times.decode_s;
   last.exposed_exchange_s = simulated.exposed_exchange_s;
   return out;
 }

@@ -12,6 +12,9 @@ namespace {
 
 using Kind = ScheduledMessage::Kind;
 
+// Of each block, so that the time that a block waits for its first piece hardly matters. An all-reduce has many blocks.
+constexpr int most_pieces_around_ring = 16;
+
 class Scheduler {
  public:
   Scheduler(int rank, int world_size, bool is_streamed)
@@ -28,10 +31,10 @@ class Scheduler {
     const bool hypercube = std::has_single_bit(static_cast<unsigned>(size_));
     if (hypercube && is_streamed_ && bytes < halving_doubling_from_bytes) {
       swap(static_cast<double>(bytes));
-    } else if (hypercube && bytes < ring_from_bytes) {
-      halve_and_double(static_cast<double>(bytes));
+    } else if (bytes < ring_from_bytes) {
+      reduce_in_groups(static_cast<double>(bytes));
     } else {
-      ring(2 * (size_ - 1), static_cast<double>(bytes) / size_);
+      ring(static_cast<double>(bytes) / size_);
     }
   }
 
@@ -104,11 +107,16 @@ class Scheduler {
   void send(int peer, double bytes) { messages_.push_back({.peer = peer, .bytes = bytes}); }
   void receive(int peer) { messages_.push_back({.kind = Kind::receive, .peer = peer}); }
 
-  void ring(int rounds, double bytes) {
-    for (int round = 0; round < rounds; ++round) {
-      send(next(), bytes);
+  // A backend that streams forwards each piece of a block when it arrives.
+  void ring(double block_bytes) {
+    const int pieces = is_streamed_ ? std::min(pieces_of(block_bytes), most_pieces_around_ring) : 1;
+    const ScheduledMessage piece = {.peer = next(), .bytes = block_bytes / pieces, .pieces = pieces};
+    messages_.insert(messages_.end(), static_cast<std::size_t>(pieces), piece);
+    for (int i = 0; i < (2 * (size_ - 1) - 1) * pieces; ++i) {
       receive(former());
+      messages_.push_back(piece);
     }
+    for (int i = 0; i < pieces; ++i) receive(former());
   }
 
   void exchange(int distance, double bytes) {
@@ -120,10 +128,35 @@ class Scheduler {
     for (int distance = 1; distance < size_; distance *= 2) exchange(distance, bytes);
   }
 
-  void halve_and_double(double bytes) {
-    double part = bytes / 2;
-    for (int distance = 1; distance < size_; distance *= 2, part /= 2) exchange(distance, part);
-    for (int distance = size_ / 2; distance > 0; distance /= 2) exchange(distance, part *= 2);
+  // Gloo's BCUBE: in each step, all of a group exchange parts of what the former step left, as many parts as the group
+  // has workers; the sums go back likewise. The groups have two workers and, at the end, the odd rest.
+  void reduce_in_groups(double bytes) {
+    std::vector<int> group_sizes;
+    int rest = size_;
+    for (; rest % 2 == 0; rest /= 2) group_sizes.push_back(2);
+    if (rest > 1) group_sizes.push_back(rest);
+    int distance = 1;
+    double part = bytes;
+    for (const int workers : group_sizes) {
+      part /= workers;
+      exchange_in_group(distance, workers, part);
+      distance *= workers;
+    }
+    for (auto workers = group_sizes.rbegin(); workers != group_sizes.rend(); ++workers) {
+      distance /= *workers;
+      exchange_in_group(distance, *workers, part);
+      part *= *workers;
+    }
+  }
+
+  // The group has each `distance`-th worker.
+  void exchange_in_group(int distance, int workers, double bytes) {
+    const int own = rank_ / distance % workers;
+    const auto for_each_other = [&](const auto& action) {
+      for (int i = 1; i < workers; ++i) action(rank_ + ((own + i) % workers - own) * distance);
+    };
+    for_each_other([&](int other) { send(other, bytes); });
+    for_each_other([&](int other) { receive(other); });
   }
 
   int rank_;

@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <queue>
 
@@ -102,6 +103,7 @@ class Iteration {
     const auto steps = static_cast<double>(std::max<std::int64_t>(1, overlap_steps));
     times_.compute_s = steps * step_s(times_) - times_.load_s;
     times_.prepare_s *= steps;
+    steps_ = steps;
     times_.finish_s = 0;
     for (TimedBucket& bucket : layout_)
       bucket.ready_s = overlap_steps == 0 ? times_.compute_s : -times_.load_s;
@@ -146,7 +148,7 @@ class Iteration {
     const auto workers = static_cast<double>(workers_.size());
     const double sharing =
         std::min(workers, static_cast<double>(model.workers_per_machine.value_or(workers_.size())));
-    return sharing > model.cores ? model.balancing_s : 0;
+    return sharing > model.cores ? steps_ * model.balancing_s : 0;
   }
 
   // Starts the training thread and, if that takes part in it, the preparation of the next batch.
@@ -372,11 +374,19 @@ class Iteration {
     return {.iteration_time_s = ended_at_s,
             .computed_at_s = *first.computed_at_s,
             .exposed_exchange_s = std::max(0.0, *first.exchanged_at_s - *first.computed_at_s) + waits_s,
-            .exchange_s = first.exchange_s + waits_s};
+            .exchange_s = first.exchange_s + waits_s,
+            .exchanged_share = exchanged_share()};
+  }
+
+  // Returns the part of the gradient that the step exchanges: 0 for a local step, less than 1 for a fragment.
+  double exchanged_share() const {
+    return std::accumulate(layout_.begin(), layout_.end(), 0.0,
+                           [](double sum, const TimedBucket& bucket) { return sum + bucket.share; });
   }
 
   FluidNetwork network_;
   ComputeTimes times_;
+  double steps_ = 1;  // that the iteration stands for
   const CollectiveRouting& routing_;
   const SimulatedMachine* machine_;
   std::optional<SharedCores> cores_;

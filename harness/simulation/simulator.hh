@@ -21,7 +21,8 @@ struct SimulatedIteration {
   double computed_at_s = 0;     // of rank 0: the end of its forward and backward pass
   // Of rank 0, including its wait for the last worker to end the iteration.
   double exposed_exchange_s = 0;
-  double exchange_s = 0;  // time inside collectives
+  double exchange_s = 0;       // time inside collectives
+  double exchanged_share = 0;  // of the gradient's elements
 };
 
 // The machines of the workers. Without them, each worker is ideal: compute and communication do not slow down each

@@ -71,6 +71,34 @@ TEST(Simulator, ARingTakesWhatItsBytesTakeOverTheBottleneck) {
   EXPECT_LE(time_s, 1.01 * both_ways * bound_s);
 }
 
+netem::Topology with_delay(netem::Topology topology, double delay_s) {
+  for (netem::Link& link : topology.links) {
+    if (!link.forward.rate_bit_per_s) continue;
+    link.forward.impairments.delay_s = delay_s;
+    link.backward.impairments.delay_s = delay_s;
+  }
+  return topology;
+}
+
+netem::Topology star_with_delay(double delay_s) {
+  return with_delay(netem::load_topology(bundled_topologies().find("star", {}, {}).string()), delay_s);
+}
+
+// A piece of a block leaves for the next worker when it has come, so that links are busy while others are on the way. In
+// rounds, each waits for a whole block, which crosses two links.
+TEST(Simulator, AStreamedRingHidesTheDelayOfItsRounds) {
+  constexpr std::int64_t elements = 6'250'000;
+  constexpr double delay_s = 0.02;
+  const auto time_s = [](bool is_streamed) {
+    return simulated(trace_of(8, [](int) { return sum_of(elements); }), no_compute, star_with_delay(delay_s),
+                     {.is_streamed = is_streamed})
+        .iteration_time_s;
+  };
+  const double bound_s = 1.75 * 4 * elements / goodput_bytes_per_s;
+  EXPECT_NEAR(time_s(true), both_ways * bound_s, 0.02 * bound_s + 2 * delay_s);
+  EXPECT_NEAR(time_s(false), both_ways * bound_s + 14 * 2 * delay_s, 0.02 * bound_s);
+}
+
 // Along the tree each link between switches carries the tensor once in each direction, both at a time.
 TEST(Simulator, ATreeTakesTheTensorOnceOverEachBottleneck) {
   constexpr std::int64_t elements = 6'250'000;
@@ -163,6 +191,18 @@ TEST(Simulator, ASmallSumTakesHops) {
   const double frame_s = 8 * netem::full_frame_bytes / cap_bit_per_s;
   EXPECT_GT(time_s, 4 * frame_s);
   EXPECT_LT(time_s, 14 * 2 * frame_s);
+}
+
+// Six workers form groups of two and of three, there and back. A way crosses two links.
+TEST(Simulator, ASmallSumOfSixWorkersTakesFourSteps) {
+  constexpr double delay_s = 0.01;
+  const netem::Topology star = star_with_delay(delay_s);
+  for (const bool is_streamed : {false, true}) {
+    const double time_s =
+        simulated(trace_of(6, [](int) { return sum_of(16); }), no_compute, star, {.is_streamed = is_streamed})
+            .iteration_time_s;
+    EXPECT_NEAR(time_s, 4 * 2 * delay_s, delay_s);
+  }
 }
 
 TEST(Simulator, ASmallSumFitsIntoTheBursts) {
