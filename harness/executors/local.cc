@@ -253,8 +253,9 @@ class LocalJob : public WorkerControl {
     finish({Outcome::Status::failed, std::move(failure)});
   }
 
+  // The first outcome stays: a worker's failure during a stop is also the end of a job whose workers have all ended.
   void finish(Outcome outcome) {
-    outcome_ = std::move(outcome);
+    if (!outcome_) outcome_ = std::move(outcome);
     loop_.stop();
   }
 

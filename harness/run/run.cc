@@ -157,8 +157,8 @@ class RunInProgress {
       network_->end();
       for (const netem::LinkCapture& capture : network_->captured()) report(capture);
       fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
-      if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     }
+    if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     if (cluster_ && outcome.status == Outcome::Status::completed &&
         !cluster_->measure_after(context_.executor, context_.progress, context_.limits))
       warn("the network could not be measured after training, so it is not known how steady it was");
@@ -374,15 +374,23 @@ class RunInProgress {
   }
 
   void warn_of_missed_events() const {
-    for (const netem::NetworkChange& event : network_->missed()) warn_of_missed(event.place / "at");
+    if (network_) {
+      for (const netem::NetworkChange& event : network_->missed()) warn_of_missed(event.place / "at");
+    }
     for (const WorkerEvent& event : faults_.missed()) warn_of_missed(event.place);
+  }
+
+  // Returns how long training took, by the clock that events follow if there are links to meter.
+  double trained_s() const {
+    const double metered_s = network_ ? network_->measured_s() : 0;
+    return metered_s > 0 ? metered_s : measured().train_time_s();
   }
 
   void warn_of_missed(const Place& place) const {
     const InputError warning(place,
                              fmt::format("is after the end of training, which took {}, so it did not happen; "
                                          "move it, or train longer",
-                                         format_duration(network_->measured_s())));
+                                         format_duration(trained_s())));
     context_.progress.note(fmt::format("warning: {}", warning.what()));
     log_->warn(warning.what());
   }

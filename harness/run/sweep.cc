@@ -2,6 +2,7 @@
 #include "harness/run/sweep.hh"
 
 #include <map>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -39,12 +40,15 @@ class Sweep {
 
   SweepResult run() {
     std::vector<std::size_t> held_elsewhere;
+    std::set<std::string> ids_elsewhere;  // a replay waits for its convergence run, which comes before it
     for (std::size_t i = 0; i < runs_.size() && !interrupted(); ++i) {
       if (kept_[i]) {
         take(i, *std::move(kept_[i]), "earlier");
         continue;
       }
-      if (!try_run(i)) held_elsewhere.push_back(i);
+      if (!ids_elsewhere.contains(runs_[i].convergence_run) && try_run(i)) continue;
+      held_elsewhere.push_back(i);
+      ids_elsewhere.insert(runs_[i].id);
     }
     for (const std::size_t i : held_elsewhere) {
       if (interrupted()) break;
@@ -147,7 +151,21 @@ class Sweep {
       write_event_file(*record, event_files_[index]);
   }
 
+  // Returns whether the run replays a training that goes on from its checkpoint another time.
+  bool awaits_training(std::size_t index) const {
+    const Run& run = runs_[index];
+    if (!run.is_replay()) return false;
+    const auto training = find_record(options_.results / run.convergence_run / record_name);
+    return training && training->status == "interrupted";
+  }
+
   void execute(std::size_t index) {
+    if (awaits_training(index)) {
+      log_note(index, fmt::format(
+                          "left out: its convergence run {} was interrupted; the same command continues both",
+                          runs_[index].convergence_run));
+      return;
+    }
     progress_.begin(index, runs_[index].label, runs_[index].planned_iterations());
     progress_.publish(options_.results / runs_[index].id / progress_file_name);
     Record record =

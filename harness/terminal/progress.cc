@@ -83,7 +83,8 @@ void Progress::on_event(const event::Evaluation& evaluation) {
 }
 
 void Progress::on_event(const event::Iteration& iteration) {
-  if (iteration_ == 0 && iteration.iteration > 1) {  // the run continues from a checkpoint
+  // The run continues from a checkpoint, or goes back after a failure.
+  if ((iteration_ == 0 && iteration.iteration > 1) || iteration.iteration <= iteration_) {
     trained_since_ = Clock::now();
     trained_before_ = iteration.iteration - 1;
   }

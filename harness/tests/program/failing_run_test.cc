@@ -123,21 +123,23 @@ TEST(RunCommand, AWorkerThatHasSavedItsCheckpointMayTakeLongToEnd) {
 }
 
 TEST(RunCommand, SaysWhyAWorkerThatWasAskedToStopLeavesNoCheckpoint) {
-  const Program program;
-  const Json base = {{"topology", "loopback"}, {"iterations", 100000}};
-  ChildProcess run = program.start(program.run_arguments(program.experiment(base)));
-  ASSERT_TRUE(eventually(
-      [&] {
-        return program.run({"status", program.results()}).output.find("/100000") != std::string::npos;
-      },
-      30s));
-  run.signal(SIGTERM);  // whose default action ends the workers
-  const auto ended = program.finish(std::move(run));
-  EXPECT_EQ(ended.status.code, 1);
-  EXPECT_THAT(ended.errors, HasSubstr("leaves no checkpoint: ended with signal 15 (Terminated)"));
-  const Json record = program.record("base");
-  EXPECT_EQ(record.at("status"), "interrupted");
-  EXPECT_EQ(record.at("error").at("kind"), "crash");
+  for (const int workers : {1, 2}) {
+    const Program program;
+    const Json base = {{"topology", "loopback"}, {"iterations", 100000}, {"workers", workers}};
+    ChildProcess run = program.start(program.run_arguments(program.experiment(base)));
+    ASSERT_TRUE(eventually(
+        [&] {
+          return program.run({"status", program.results()}).output.find("/100000") != std::string::npos;
+        },
+        30s));
+    run.signal(SIGTERM);  // whose default action ends the workers
+    const auto ended = program.finish(std::move(run));
+    EXPECT_EQ(ended.status.code, 1);
+    EXPECT_THAT(ended.errors, HasSubstr("leaves no checkpoint: ended with signal 15 (Terminated)"));
+    const Json record = program.record("base");
+    EXPECT_EQ(record.at("status"), "interrupted");
+    EXPECT_EQ(record.at("error").at("kind"), "crash");
+  }
 }
 
 TEST(RunCommand, AnInterruptStopsAtOnceAndLeavesARecord) {

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // thinpipe run --jobs: several controllers for one sweep.
 #include <algorithm>
+#include <csignal>
+#include <set>
 #include <thread>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "harness/tests/program.hh"
 
 namespace thinpipe {
 namespace {
 
+using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -61,6 +66,30 @@ TEST(Jobs, EachIsRunOnceAlsoIfAllAreRepeated) {
     EXPECT_EQ(program.record(label).at("status"), "completed");
   }
   EXPECT_NE(started_at(program.record("third")), before);
+}
+
+// It would be the first of two requests to stop for the others, and the second one leaves no time for checkpoints.
+TEST(Jobs, TheTerminalsInterruptDoesNotReachTheOtherControllers) {
+  const Program program;
+  if (std::thread::hardware_concurrency() < 2)
+    GTEST_SKIP() << "this machine has one core, so --jobs is refused";
+  const std::string experiment =
+      program.experiment({{"topology", "loopback"}, {"workers", 1}, {"iterations", 100000}}, six_seeds);
+  ChildProcess run = program.start(program.run_arguments(experiment, {"--jobs", "2"}));
+  ASSERT_TRUE(eventually(
+      [&program] {
+        const auto written = program.written();
+        return std::ranges::count(written, "iterations.jsonl") == 2;
+      },
+      30s));
+  std::set<pid_t> groups;  // of the controllers
+  for (const pid_t process : processes_marked(program.mark())) {
+    if (read_file(fmt::format("/proc/{}/comm", process)) == "thinpipe\n") groups.insert(::getpgid(process));
+  }
+  EXPECT_EQ(groups.size(), 2U);
+  run.signal(SIGINT);
+  EXPECT_EQ(program.finish(std::move(run)).status.code, 1);
+  EXPECT_THAT(processes_marked(program.mark()), IsEmpty());
 }
 
 TEST(Jobs, ThatHaveNothingToDoAreNotChecked) {

@@ -64,6 +64,22 @@ class ReplayRun : public ::testing::Test {
   Program program_ = Program(built_program("thinpipe-trainer"));
 };
 
+// The second controller finds the training under way, and waits for it before it simulates.
+TEST_F(ReplayRun, ASecondControllerWaitsForTheTraining) {
+  const Json base = small_replay({{"mode", "simulate"},
+                                  {"compute_profile", "a40"},
+                                  {"topology", "pair"},
+                                  {"training", {{"epochs", 200}}}});
+  const std::vector<std::string> arguments = program_.run_arguments(
+      program_.experiment(base, {{"bottleneck.rate", {"100 Mbit/s", "200 Mbit/s", "1 Gbit/s"}}}));
+  ChildProcess first = program_.start(arguments);
+  const auto second = program_.finish(program_.start(arguments));
+  EXPECT_EQ(second.status.code, 0) << second.errors;
+  EXPECT_EQ(program_.finish(std::move(first)).status.code, 0);
+  ASSERT_EQ(records("simulate").size(), 3U);
+  for (const Json& record : records("simulate")) EXPECT_EQ(record.at("status"), "completed");
+}
+
 // A device that the profile describes would need its own time; on this machine, pre-training was measured.
 TEST_F(ReplayRun, HasTheCostOfSetUpOnTheDeviceOfItsProfile) {
   const Json base = small_replay({{"mode", "simulate"},
