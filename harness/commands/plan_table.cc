@@ -92,7 +92,14 @@ std::string format_missing(const Json& rows) {
 }
 
 // Returns whether the network of these runs has caps, but no message between their workers crosses one.
+// Returns whether the planned bytes are those that the run will send: a trainer may have a method of its own.
+bool sends_as_planned(const Json& row) {
+  const Json trainer = row.at("config").value("trainer", Json());
+  return !trainer.is_object() || !trainer.contains("method");
+}
+
 bool avoids_all_caps(const Json& row) {
+  if (!sends_as_planned(row)) return false;
   const Json& config = row.at("config");
   const Json links = config.value(Json::json_pointer("/topology/links"), Json::array());
   const bool has_caps = std::ranges::any_of(links, [](const Json& link) { return link.contains("rate"); });
@@ -134,14 +141,12 @@ std::string format_plan(const Json& rows) {
   for (const Json& row : rows) {
     const Json& plan = row.at("plan");
     const Json& prediction = row.at("prediction");
-    const Json trainer = row.at("config").value("trainer", Json(nullptr));
-    const bool sends_as_planned = !trainer.is_object() || !trainer.contains("method");
     const auto planned = [&plan](const char* key) { return plan.is_null() ? Json(nullptr) : plan.at(key); };
     const Json& id = row.at("run_id");
     table.push_back({row.at("label").get<std::string>(), id.is_null() ? "-" : id.get<std::string>(),
                      fmt::format("{}", row.at("workers").get<std::int64_t>()),
                      cell(planned("iterations"), whole_number), cell(planned("gradient_bytes"), format_bytes),
-                     sends_as_planned ? cell(row.at("sent_bytes_per_iteration"), format_bytes) : "-",
+                     sends_as_planned(row) ? cell(row.at("sent_bytes_per_iteration"), format_bytes) : "-",
                      cell(prediction.at("exchange_time_per_iteration_s"), format_time),
                      cell(prediction.at("iteration_time_s"), format_time),
                      cell(prediction.at("train_time_s"), format_duration),

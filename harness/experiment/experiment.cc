@@ -93,8 +93,9 @@ bool is_excluded(const Point& point, const Exclusion& exclusion) {
 // Returns the axis of "repeat". Its first seed is the base's, after --set.
 Axis read_repetitions(std::int64_t count, const Experiment& experiment, const Place& place) {
   for (const Axis& axis : experiment.axes) {
-    for (const Layer& layer : axis.values.front().layers) {
-      if (layer.patch.contains("seed")) {
+    for (const Axis::Value& value : axis.values) {
+      if (std::ranges::any_of(value.layers,
+                              [](const Layer& layer) { return layer.patch.contains("seed"); })) {
         throw InputError(
             place, fmt::format("sets the seed, and so does the axis \"{}\"; remove one of them", axis.name));
       }

@@ -8,12 +8,13 @@ namespace thinpipe {
 namespace {
 
 // Returns whether an all-reduce occupies the slowest link for less time along the tree than around the ring.
-// True if no link is capped, because a tree has fewer hops.
+// True if the tree crosses no cap, or the ring neither: a tree has fewer hops.
 bool tree_takes_less_time(const netem::Topology& topology, std::int64_t workers,
                           const std::vector<int>& tree) {
   const SentBytes sent{.around_ring = 1};
   const auto around_ring = predict_exchange(topology, workers, sent);
-  return !around_ring || predict_exchange(topology, workers, sent, tree)->time_s < around_ring->time_s;
+  const auto along_tree = predict_exchange(topology, workers, sent, tree);
+  return !around_ring || !along_tree || along_tree->time_s < around_ring->time_s;
 }
 
 }  // namespace

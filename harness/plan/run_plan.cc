@@ -91,6 +91,7 @@ class DistinctRuns {
     if (former != nullptr) {
       former->labels = run.labels;
       former->label = run.label;
+      former->training = run.training;  // which may have another `hold` than that of its replay
     } else {
       append(std::move(run));
     }

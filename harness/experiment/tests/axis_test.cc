@@ -200,6 +200,8 @@ TEST(Repeat, ErrorsNamePlaceAndRule) {
   EXPECT_THAT(axis_failure(R"({"base": {}, "repeat": 1e9})"), HasSubstr("/repeat: must be"));
   EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"seed": [1, 2]}, "repeat": 2})"),
               HasSubstr("/repeat: sets the seed, and so does the axis \"seed\""));
+  EXPECT_THAT(axis_failure(R"({"base": {}, "sweep": {"m": {"a": {}, "b": {"seed": 7}}}, "repeat": 2})"),
+              HasSubstr("/repeat: sets the seed, and so does the axis \"m\""));
 }
 
 }  // namespace

@@ -57,8 +57,11 @@ TEST(HarnessKeys, AStringAndAnObjectOfTheSameMeaningAreTheSame) {
   };
   EXPECT_EQ(simulated({{"device", "measured"}}).setting->config, simulated("measured").setting->config);
   EXPECT_EQ(simulated({{"device", "a40"}}).profile, simulated("a40").profile);
+  EXPECT_EQ(simulated({{"device", "a40"}}).setting->config, simulated("a40").setting->config);
+  EXPECT_EQ(simulated({{"device", "a40"}}).setting->content, simulated("a40").setting->content);
+  const Json of_batches = {{"device", "a40"}, {"batch_size_per_worker", 4}};
   EXPECT_TRUE(simulated("a40").setting->content.contains("/compute_profile"));
-  EXPECT_TRUE(simulated({{"device", "a40"}}).setting->content.contains("/compute_profile/device"));
+  EXPECT_TRUE(simulated(of_batches).setting->content.contains("/compute_profile/device"));
   EXPECT_EQ(read({{"on_worker_failure", "restart"}}).setting->config,
             read({{"on_worker_failure", {{"action", "restart"}}}}).setting->config);
 }

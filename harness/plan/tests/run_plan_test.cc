@@ -196,6 +196,26 @@ TEST(PlanRuns, WritingADefaultOutDoesNotChangeTheIdentity) {
             plan(R"({"base": {"topology": "loopback", "seed": 2}})")[0].id);
 }
 
+TEST(PlanRuns, AComputeProfileIsTheSameHoweverItIsWritten) {
+  const auto id = [](const char* profile) {
+    return plan(fmt::format(R"({{"base": {{"mode": "simulate", "compute_profile": {}}}}})", profile).c_str())
+        .back()
+        .id;
+  };
+  EXPECT_EQ(id(R"({"device": "a40"})"), id(R"("a40")"));
+  EXPECT_EQ(id(R"({"device": "a40", "batch_size_per_worker": null})"), id(R"("a40")"));
+  EXPECT_NE(id(R"({"device": "a40", "batch_size_per_worker": 4})"), id(R"("a40")"));
+}
+
+TEST(PlanRuns, ATrainingThatIsAlsoAPointHasItsOwnHold) {
+  const auto runs = plan(R"({"base": {}, "sweep": {"m": {"replay": {"mode": "replay", "hold": 3},
+                                                        "train": {"mode": "converge", "hold": 1}}}})");
+  ASSERT_EQ(runs.size(), 2U);
+  EXPECT_EQ(runs[0].label, "train");
+  EXPECT_EQ(runs[0].training->config.at("hold"), 1);
+  EXPECT_EQ(runs[1].training->config.at("hold"), 3);
+}
+
 TEST(PlanRuns, IdenticalPointsAreOneRun) {
   const auto runs = plan(R"({"base": {}, "sweep": {"m": {"a": {"seed": 1}, "b": {"seed": 2}, "c": {}}}})");
   ASSERT_EQ(runs.size(), 2);
