@@ -52,9 +52,10 @@ struct Given {
 };
 
 void apply_bottleneck(netem::Topology& topology, const BottleneckOptions& options, const Place& place) {
+  netem::forget_bottleneck_buffers(topology, options.burst_s.has_value(), options.queue_s.has_value());
   if (options.rate_bit_per_s) netem::set_bottleneck_rate(topology, *options.rate_bit_per_s, place / "rate");
-  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
   if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, place / "queue");
+  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, place / "burst");
   if (options.has_queueing()) {
     const auto queueing =
         options.queueing ? std::optional(netem::queueing_of(*options.queueing)) : std::nullopt;
@@ -313,8 +314,13 @@ void read_profile(const Given& given, const std::filesystem::path& folder, Setti
                                  "batch size; remove it, or name a device",
                                  run.profile->string()));
   }
-  setting.config["compute_profile"] = written;
-  setting.content[device_place.pointer] = content_hash_of_file(*run.profile);
+  // However it is written, equal profiles make one run.
+  const bool has_batch_size = run.estimated_batch_size.has_value();
+  setting.config["compute_profile"] =
+      has_batch_size ? Json{{"device", options.device}, {"batch_size_per_worker", *run.estimated_batch_size}}
+                     : Json(options.device);
+  setting.content[has_batch_size ? "/compute_profile/device" : "/compute_profile"] =
+      content_hash_of_file(*run.profile);
 }
 
 // Reads the machines of a simulation. Adds them to the configuration only if they are given, so that simulations with

@@ -165,7 +165,7 @@ class Verifier {
     const auto& [from, to] = *pair;
     const double rate = *hop.rate_bit_per_s();
     const std::string name = hop.name();
-    const Impairments way = impairments_of(paths_.between(from->name, to->name));
+    const Impairments way = both_ways(from->name, to->name);
     observer_(name, "round trips and loss");
     round_trip(name, *from, *to);
     loss(name, *from, *to, rate);
@@ -199,15 +199,27 @@ class Verifier {
          .ok = evenness >= min_jain_index});
   }
 
+  // Returns what TCP meets on a path, with that of the acknowledgements.
+  Impairments both_ways(const std::string& from, const std::string& to) const {
+    const Impairments there = impairments_of(paths_.between(from, to));
+    const Impairments back = impairments_of(paths_.between(to, from));
+    return there.any() ? there : back;
+  }
+
   void round_trip(const std::string& subject, const Host& from, const Host& to) {
-    const double delay_s = impairments_of(paths_.between(from.name, to.name)).delay_s +
-                           impairments_of(paths_.between(to.name, from.name)).delay_s;
+    const Impairments there = impairments_of(paths_.between(from.name, to.name));
+    const Impairments back = impairments_of(paths_.between(to.name, from.name));
+    const double delay_s = there.delay_s + back.delay_s;
     const std::vector<double> times_s = measure_round_trips(from, to, delay_s > 0 ? 25 : 100);
     const double median_s = times_s[times_s.size() / 2];
     // Jitter works both ways, so with a delay the median counts. Without one, the minimum shows what the
     // machine adds.
     const double measured_s = delay_s > 0 ? median_s : times_s.front();
-    const double max_added_s = std::max(max_added_round_trip_s, round_trip_within * delay_s);
+    // Each jitter is drawn evenly from both sides of its delay.
+    const double deviation_s = std::hypot(there.jitter_s, back.jitter_s) / std::sqrt(3);
+    const double error_of_median_s = 1.25 * deviation_s / std::sqrt(static_cast<double>(times_s.size()));
+    const double max_added_s =
+        std::max(max_added_round_trip_s, round_trip_within * delay_s) + median_deviations * error_of_median_s;
     add({.subject = subject,
          .what = delay_s > 0 ? fmt::format("round trip, median of {}", times_s.size())
                              : fmt::format("round trip, minimum of {}", times_s.size()),
@@ -221,14 +233,26 @@ class Verifier {
   }
 
   void loss(const std::string& subject, const Host& from, const Host& to, double rate_bit_per_s) {
-    const double asked = impairments_of(paths_.between(from.name, to.name)).loss;
+    const Impairments way = impairments_of(paths_.between(from.name, to.name));
+    const double asked = way.loss;
     // Slow enough that the receiver is never late.
     const LossOptions options{.count = effort_.datagrams,
-                              .rate_bit_per_s = std::min(10e6, 0.4 * rate_bit_per_s)};
+                              .rate_bit_per_s = std::min(10e6, 0.4 * rate_bit_per_s),
+                              .silence_s = 1 + way.delay_s + way.jitter_s};
     const double measured = static_cast<double>(measure_loss(from, to, options)) / options.count;
     const double bound = loss_deviations * std::sqrt(asked * (1 - asked) / options.count);
+    const std::string what = fmt::format("loss of {} datagrams", options.count);
+    if (asked > 0 && asked * options.count < least_judged_losses) {
+      add({.subject = subject,
+           .what = what,
+           .unit = "share",
+           .asked = asked,
+           .measured = measured,
+           .note = fmt::format("no rule, because fewer than {:g} losses are expected", least_judged_losses)});
+      return;
+    }
     add({.subject = subject,
-         .what = fmt::format("loss of {} datagrams", options.count),
+         .what = what,
          .unit = "share",
          .asked = asked,
          .measured = measured,
@@ -273,7 +297,7 @@ class Verifier {
     for (const auto& [hop, names] : {std::pair{forward, *there}, std::pair{backward, *back}}) {
       const std::vector<Hop> path = paths_.between(names.first, names.second);
       if (*narrowest(path)->rate_bit_per_s() < *hop.rate_bit_per_s()) return;
-      ways.push_back(impairments_of(path));
+      ways.push_back(both_ways(names.first, names.second));
       pairs.emplace_back(&network_.host(names.first), &network_.host(names.second));
     }
     observer_(forward.name(), "both directions at once");
@@ -343,8 +367,8 @@ class Verifier {
       return;
     }
     const double rate = *slowest->rate_bit_per_s();
-    add_goodput(subject, "goodput of one flow", rate, impairments_of(path), goodputs({{&from, &to}}, rate)[0],
-                min_goodput, max_goodput);
+    add_goodput(subject, "goodput of one flow", rate, both_ways(from.name, to.name),
+                goodputs({{&from, &to}}, rate)[0], min_goodput, max_goodput);
   }
 
   void whole_network() {

@@ -34,7 +34,9 @@ inline constexpr double short_message_bytes = 1 << 16;
 inline constexpr double short_message_within = 0.10;
 inline constexpr double max_added_round_trip_s = 1e-3;  // added by the machine itself
 inline constexpr double round_trip_within = 0.05;       // of the delays asked for, if that is more
+inline constexpr double median_deviations = 4;          // standard errors of the median, for jitter
 inline constexpr double loss_deviations = 4;            // standard deviations of a binomial
+inline constexpr double least_judged_losses = 10;       // fewer are not distributed as if normally
 
 // How long to measure. Fewer and shorter measurements are less certain.
 struct VerificationEffort {

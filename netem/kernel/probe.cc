@@ -210,7 +210,7 @@ std::vector<double> measure_round_trips(const Host& from, const Host& to, int co
 int measure_loss(const Host& from, const Host& to, const LossOptions& options) {
   const std::string attempt = fmt::format("datagrams from {} to {}", from.name, to.name);
   const Connection connection = connect_datagrams(from, to);
-  limit_receive_time(connection.server, 1);
+  limit_receive_time(connection.server, options.silence_s);
   auto arrived = std::async(std::launch::async, [&] {
     std::vector<char> datagram(65536);
     std::set<int> numbers;  // a set, since duplicates must not count

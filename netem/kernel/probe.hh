@@ -44,10 +44,10 @@ struct LossOptions {
   int count = 2000;
   double payload_bytes = 1000;
   double rate_bit_per_s = 10e6;  // of payload, evenly paced
+  double silence_s = 1;          // without arrivals, which ends the wait: more than the path's delay
 };
 
-// Sends datagrams from one host to the other. Returns how many never arrived, after a second without
-// arrivals.
+// Sends datagrams from one host to the other. Returns how many never arrived.
 int measure_loss(const Host& from, const Host& to, const LossOptions& options);
 
 // Returns Jain's fairness index of flows that share a link: 1 if all are equally fast, 1/n if one of n has

@@ -116,13 +116,14 @@ Topology topology_of(const RateMatrix& bit_per_s, const std::string& name,
     for (const int worker : islands[i]) {
       Link link{.a = hosts[static_cast<std::size_t>(worker)], .b = out.switches.back()};
       set_caps(link, highest(bit_per_s, {worker}, all), highest(bit_per_s, all, {worker}));
-      link.bottleneck = islands.size() == 1;
+      link.bottleneck = islands.size() == 1 && !is_uncapped(link);  // it may be too fast for a cap
       out.links.push_back(std::move(link));
     }
   }
   for (const auto& [i, j] : fastest_links(bit_per_s, islands)) {
-    Link link{.a = out.switches[i], .b = out.switches[j], .bottleneck = true};
+    Link link{.a = out.switches[i], .b = out.switches[j]};
     set_caps(link, highest(bit_per_s, islands[i], islands[j]), highest(bit_per_s, islands[j], islands[i]));
+    link.bottleneck = !is_uncapped(link);
     out.links.push_back(std::move(link));
   }
   return out;

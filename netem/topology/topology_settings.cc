@@ -88,6 +88,16 @@ void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place&
                       [rate_bit_per_s](Direction& direction) { direction.rate_bit_per_s = rate_bit_per_s; });
 }
 
+void forget_bottleneck_buffers(Topology& topology, bool bursts, bool queues) {
+  for (Link& link : topology.links) {
+    if (!link.bottleneck) continue;
+    for (Direction* direction : {&link.forward, &link.backward}) {
+      if (bursts) direction->burst_bytes.reset();
+      if (queues) direction->queue_bytes.reset();
+    }
+  }
+}
+
 void set_bottleneck_burst(Topology& topology, double burst_s, const Place& place) {
   for_each_bottleneck(topology, place, [&](Direction& direction) {
     direction.burst_bytes = buffer_bytes(direction, burst_s, min_burst_bytes(direction.frame), place);

@@ -71,10 +71,11 @@ void apply_all(const std::vector<Override>& changes, netem::Topology& topology) 
       places.insert_or_assign(key, change.place);
     }
   }
+  netem::forget_bottleneck_buffers(topology, options.burst_s.has_value(), options.queue_s.has_value());
   if (options.rate_bit_per_s)
     netem::set_bottleneck_rate(topology, *options.rate_bit_per_s, places.at("rate"));
-  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, places.at("burst"));
   if (options.queue_s) netem::set_bottleneck_queue(topology, *options.queue_s, places.at("queue"));
+  if (options.burst_s) netem::set_bottleneck_burst(topology, *options.burst_s, places.at("burst"));
   if (options.has_queueing()) {
     const auto queueing =
         options.queueing ? std::optional(netem::queueing_of(*options.queueing)) : std::nullopt;

@@ -35,6 +35,18 @@ TEST(PlannedNetwork, ABottlenecksQueueIsATimeAtItsCap) {
   EXPECT_EQ(queue("100 Mbit/s", "null"), "125 kB");
 }
 
+TEST(PlannedNetwork, ABurstMayNeedTheQueueThatIsSetWithIt) {
+  const auto link_with = [](const char* bottleneck) {
+    const auto runs = plan(fmt::format(R"({{"base": {{"bottleneck": {}}}}})", bottleneck).c_str());
+    return whole_config(runs[0]).at("topology").at("links").back();
+  };
+  const Json large = link_with(R"({"rate": "100 Mbit/s", "burst": "20 ms", "queue": "40 ms"})");
+  EXPECT_EQ(large.at("burst"), "250 kB");
+  EXPECT_EQ(large.at("queue"), "500 kB");
+  EXPECT_THAT(refusal_of(R"({"base": {"bottleneck": {"rate": "100 Mbit/s", "burst": "20 ms"}}})"),
+              HasSubstr("raise \"queue\""));
+}
+
 TEST(PlannedNetwork, ABottlenecksDisciplineAndItsMarksCanBeSwept) {
   const auto runs = plan(R"({"base": {"bottleneck": {"rate": "100 Mbit/s"}},
       "sweep": {"bottleneck.queueing": ["red", null], "bottleneck.ecn": [false, null]}})");
