@@ -13,6 +13,8 @@
 //   barrier            log2(N) rounds of one byte
 //   point_to_point     as recorded
 //
+// Not modelled: Gloo sends a message only when the receiver has said that it waits for it, and broadcasts in pieces.
+//
 // Along a reduction tree, in pieces, so that all edges are busy at the same time:
 //   all_reduce         sums up the tree, the result down it
 //   sparse_all_reduce  likewise, with the recorded bytes on each edge

@@ -345,6 +345,15 @@ TEST(Simulator, CodesWhilePiecesAreUnderWay) {
   EXPECT_NEAR(coded(2 * sum_s, sum_s, {}).iteration_time_s, ring_s + 3 * sum_s, 1e-9);
 }
 
+// Its encoding and decoding take that share of the gradient's.
+TEST(Simulator, SaysHowMuchOfTheGradientAStepExchanges) {
+  const netem::Topology topology = three_switch();
+  const CommunicationTrace trace = trace_of(2, [](int) { return sum_of(16); });
+  const Simulator simulator(topology, trace, no_compute);
+  EXPECT_EQ(simulator.iterate({0, 1}).exchanged_share, 1);
+  EXPECT_EQ(simulator.iterate({std::nullopt, std::nullopt}).exchanged_share, 0);
+}
+
 TEST(Simulator, OneWorkerAndLocalStepsTakeTheirComputing) {
   const ComputeTimes times = {.load_s = 0.1, .ready_s = {0.2}, .compute_s = 0.3, .finish_s = 0.4};
   EXPECT_DOUBLE_EQ(simulated(trace_of(1, [](int) { return sum_of(1000); }), times).iteration_time_s, 0.8);
