@@ -102,8 +102,9 @@ TEST(MeasuredTopology, LeavesLinksUncappedThatAreTooFastForACap) {
   EXPECT_TRUE(topology.links[0].backward.rate_bit_per_s.has_value());
   for (const std::size_t islands : {1U, 2U}) {
     RateMatrix fast(4, std::vector<double>(4, 50e9));
-    if (islands == 2)
-      for (const auto [a, b] : {std::pair(0, 2), {0, 3}, {1, 2}, {1, 3}}) fast[a][b] = fast[b][a] = 20e9;
+    if (islands == 2) {
+      for (const auto& [a, b] : {std::pair(0, 2), {0, 3}, {1, 2}, {1, 3}}) fast[a][b] = fast[b][a] = 20e9;
+    }
     const Topology measured = topology_of(fast, "measured", names(4));
     EXPECT_EQ(measured.switches.size(), islands);
     EXPECT_NO_THROW(parse_topology(to_json(measured), {"measured", ""}));
