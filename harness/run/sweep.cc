@@ -151,7 +151,7 @@ class Sweep {
       write_event_file(*record, event_files_[index]);
   }
 
-  // Returns whether the run replays a training that goes on from its checkpoint another time.
+  // Returns whether the run replays a training that was interrupted, and so has to be completed first.
   bool awaits_training(std::size_t index) const {
     const Run& run = runs_[index];
     if (!run.is_replay()) return false;

@@ -215,7 +215,7 @@ class Verifier {
     // Jitter works both ways, so with a delay the median counts. Without one, the minimum shows what the
     // machine adds.
     const double measured_s = delay_s > 0 ? median_s : times_s.front();
-    // Each jitter is drawn evenly from both sides of its delay.
+    // Each jitter is drawn evenly from both sides of its delay. A median varies 1.25 times as much as a mean.
     const double deviation_s = std::hypot(there.jitter_s, back.jitter_s) / std::sqrt(3);
     const double error_of_median_s = 1.25 * deviation_s / std::sqrt(static_cast<double>(times_s.size()));
     const double max_added_s =
