@@ -12,8 +12,8 @@ namespace {
 
 using Kind = ScheduledMessage::Kind;
 
-// Into which a block of an all-reduce is cut. More would hardly change a time: a worker already waits only for a sixteenth
-// of a block before it sends. They would cost time to simulate, because an all-reduce has 2(N-1) blocks.
+// Into which a block of an all-reduce is cut. More would hardly change a time, because a worker waits only for a
+// sixteenth of a block before it sends, and take longer to simulate: an all-reduce has 2(N-1) blocks.
 constexpr int most_pieces_around_ring = 16;
 
 class Scheduler {
@@ -129,9 +129,9 @@ class Scheduler {
     for (int distance = 1; distance < size_; distance *= 2) exchange(distance, bytes);
   }
 
-  // Gloo's BCUBE. In each step the vector is divided among the workers of a group, and each sends the others their parts;
-  // the next step divides such a part. Then the sums go back, step by step. Groups have two workers as long as that divides
-  // N, and the last ones have the odd factor that remains.
+  // Gloo's BCUBE. In each step the vector is divided among the workers of a group, and each sends the others their
+  // parts; the next step divides such a part. Then the sums go back, step by step. Groups have two workers as long as
+  // two divides N; the last ones have the odd factor that remains.
   void reduce_in_groups(double bytes) {
     std::vector<int> group_sizes;
     int rest = size_;

@@ -2,8 +2,8 @@
 // The messages that a worker sends and waits for in a collective: the algorithms of the network backend, as
 // far as they affect time. Pure.
 //
-//   all_reduce         a ring of 2(N-1) blocks of 1/N of the tensor: with a backend that streams, each piece of a block is
-//                      forwarded when it arrives; else in as many rounds. Below 32 KiB in groups of two workers and,
+//   all_reduce         a ring of 2(N-1) blocks of 1/N of the tensor: with a backend that streams, each piece of a block
+//                      is forwarded when it arrives; else in as many rounds. Below 32 KiB in groups of two workers and,
 //                      at last, of the odd factor of N: halving and doubling if N is a power of two. With a backend that
 //                      streams and such an N, recursive doubling in log2(N) rounds below 4 KiB
 //   all_gather_v       a ring towards higher ranks: with a backend that streams, each piece of a block is forwarded when

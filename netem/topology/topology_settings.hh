@@ -13,8 +13,8 @@ namespace thinpipe::netem {
 // `place` (where the rate was given) if the topology has no bottleneck or the rate does not fit one.
 void set_bottleneck_rate(Topology& topology, double rate_bit_per_s, const Place& place);
 
-// Forgets what the topology says of the bursts or queues of bottlenecks. Before several of rate, burst and queue are set:
-// each is checked beside the others. Set the queue before the burst that it must hold.
+// Forgets what the topology says of the bursts or queues of bottlenecks. Call it before several of rate, burst and queue
+// are set, as each is checked beside the others. Set the queue before the burst that it must hold.
 void forget_bottleneck_buffers(Topology& topology, bool bursts, bool queues);
 
 // Sets the burst of every bottleneck direction that has a cap to the bytes that the cap sends in burst_s, but
