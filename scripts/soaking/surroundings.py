@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import time
@@ -68,22 +69,26 @@ def mounts() -> set[str]:
     return {point for point in (line.split()[4] for line in lines) if "thinpipe" in point}
 
 
-def shared_memory_in_use() -> set[int]:
+def shared_memory_in_use(processes: Path = Path("/proc")) -> set[int]:
     """Returns the inodes in /dev/shm that processes have open or mapped. Names do not tell: sem_open() renames its file."""
     used = set()
-    for link in Path("/proc").glob("[0-9]*/fd/*"):
-        try:
-            if os.readlink(link).startswith("/dev/shm/"):
-                used.add(link.stat().st_ino)
-        except OSError:
-            continue
-    for maps in Path("/proc").glob("[0-9]*/maps"):
-        try:
-            lines = maps.read_text(encoding="utf-8").splitlines()
-        except OSError:
-            continue
-        used.update(int(line.split()[4]) for line in lines if "/dev/shm/" in line)
+    for process in processes.glob("[0-9]*"):
+        # Any process may end between two of these calls; what it had open is then no longer in use.
+        with contextlib.suppress(OSError):
+            lines = (process / "maps").read_text(encoding="utf-8").splitlines()
+            used.update(int(line.split()[4]) for line in lines if "/dev/shm/" in line)
+        with contextlib.suppress(OSError):
+            used.update(inodes_open_in_shared_memory(list((process / "fd").iterdir())))
     return used
+
+
+def inodes_open_in_shared_memory(descriptors: list[Path]) -> set[int]:
+    inodes = set()
+    for descriptor in descriptors:
+        with contextlib.suppress(OSError):  # it may be closed meanwhile
+            if os.readlink(descriptor).startswith("/dev/shm/"):
+                inodes.add(descriptor.stat().st_ino)
+    return inodes
 
 
 def shared_memory() -> dict[str, int]:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[1] / "soak.py"
 sys.path.insert(0, str(SCRIPT.parent))
-from soaking.surroundings import Surroundings  # noqa: E402
+from soaking.surroundings import Surroundings, shared_memory_in_use  # noqa: E402
 
 # Completes each run of the experiment that has no record. FAULT, an attribute of the file below, is what it does wrong.
 PROGRAM = """#!/usr/bin/env python3
@@ -104,6 +104,14 @@ class SoakTest(unittest.TestCase):
         now = Surroundings.now()
         self.assertIn(file, now.shared)
         self.assertNotIn(f"file {file}", now.new_since(before))
+
+    def test_a_process_that_ends_while_shared_memory_is_looked_for(self) -> None:
+        processes = self.folder / "proc"
+        (processes / "1").mkdir(parents=True)  # it ended after its folder was listed
+        (processes / "2" / "fd").mkdir(parents=True)
+        with tempfile.NamedTemporaryFile(dir="/dev/shm") as file:
+            (processes / "2" / "fd" / "3").symlink_to(file.name)
+            self.assertEqual(shared_memory_in_use(processes), {os.stat(file.name).st_ino})
 
     def test_a_record_that_vanishes(self) -> None:
         self.assert_violated("record", "is lost")
