@@ -24,6 +24,14 @@ double quantile(std::vector<double> values, double fraction) {
   return values[static_cast<std::size_t>(rank)];
 }
 
+// Returns the share of frames, copies included, that are lost. Netem decides on a frame's copy and loss independently,
+// sends one that is both copied and lost once, and loses copies like other frames.
+double share_of_losses(const Impairments& impairments) {
+  const double loss = impairments.loss;
+  const double copies = impairments.duplication * (1 - loss);
+  return loss * (1 - loss * impairments.duplication) / (1 + copies);
+}
+
 }  // namespace
 
 void RateRecord::FrameCounts::add(const FrameCounts& other) {
@@ -79,7 +87,7 @@ void RateRecord::break_off() {
 
 RateRecord::FrameCounts RateRecord::frame_counts_since_break() const {
   if (!last_) return {};
-  const double share = shape_.impairments.loss;
+  const double share = share_of_losses(shape_.impairments);
   const std::uint64_t drops = last_->drops - first_->drops;
   const std::uint64_t full = last_->full_queue_drops - first_->full_queue_drops;
   const std::uint64_t lost = last_->lost_on_purpose - first_->lost_on_purpose;
@@ -170,8 +178,8 @@ std::vector<Check> RateRecord::checks() const {
 
 Check RateRecord::loss_check(const FrameCounts& frame_counts) const {
   // The mean over frames, because the loss may have changed.
-  const double asked =
-      frame_counts.frames > 0 ? frame_counts.expected / frame_counts.frames : shape_.impairments.loss;
+  const double asked = frame_counts.frames > 0 ? frame_counts.expected / frame_counts.frames
+                                               : share_of_losses(shape_.impairments);
   Check check{.name = "share of frames lost " + name_, .asked = asked};
   // Below this, a binomial distribution is not normal enough for the bound.
   if (frame_counts.expected < 10) {

@@ -233,8 +233,9 @@ class Verifier {
   }
 
   void loss(const std::string& subject, const Host& from, const Host& to, double rate_bit_per_s) {
-    const Impairments way = impairments_of(paths_.between(from.name, to.name));
-    const double asked = way.loss;
+    const std::vector<Hop> path = paths_.between(from.name, to.name);
+    const Impairments way = impairments_of(path);
+    const double asked = share_that_never_arrives(path);
     // Slow enough that the receiver is never late.
     const LossOptions options{.count = effort_.datagrams,
                               .rate_bit_per_s = std::min(10e6, 0.4 * rate_bit_per_s),

@@ -88,6 +88,18 @@ Impairments impairments_of(const std::vector<Hop>& path) {
   return out;
 }
 
+// By the probability that nothing of one frame arrives beyond each hop, from the last hop to the first.
+double share_that_never_arrives(const std::vector<Hop>& path) {
+  double none = 0;
+  for (auto hop = path.rbegin(); hop != path.rend(); ++hop) {
+    const auto& [delay_s, jitter_s, loss, duplication, reordering] = hop->direction().impairments;
+    const double nobody = loss * (1 - duplication);
+    const double two = duplication * (1 - loss) * (1 - loss);
+    none = nobody + (1 - nobody - two) * none + two * none * none;
+  }
+  return none;
+}
+
 double connect_limit_s(const Topology& topology) {
   constexpr double usual_s = 5;
   constexpr double with_loss_s = 60;  // TCP repeats a lost request after 1 s, then 2 s, 4 s and so on

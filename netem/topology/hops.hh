@@ -36,6 +36,10 @@ std::optional<Hop> narrowest(const std::vector<Hop>& path);
 // arrives once if no hop duplicates it.
 Impairments impairments_of(const std::vector<Hop>& path);
 
+// Returns the share of frames of which neither the frame nor a copy arrives. On each link, netem sends a frame that is both
+// copied and lost once, and may lose a copy.
+double share_that_never_arrives(const std::vector<Hop>& path);
+
 // Returns the time in which any two hosts of the topology connect unless something is wrong, in seconds: 5 s
 // and four round trips of the links' delays, or 60 s and as much if a link loses frames. No path crosses more
 // than all links between switches and two links of hosts.

@@ -183,6 +183,21 @@ TEST(RateRecordTest, FramesAreLostInTheShareThatWasAsked) {
   EXPECT_THAT(check_of(50, 0).note, testing::HasSubstr("not judged"));
 }
 
+// Of 100 frames, 45 get a copy and survive, 5 get a copy and do not, 5 are lost for good, and 4.5 of 45 copies are lost.
+TEST(RateRecordTest, CopiesChangeTheShareOfLosses) {
+  LinkShape copying = shape;
+  copying.impairments = {.loss = 0.1, .duplication = 0.5};
+  const auto is_ok = [&](std::uint64_t lost) {
+    RateRecord record(copying);
+    record.add({.name = "a->b", .time_s = 1});
+    record.add(
+        {.name = "a->b", .packets = 145'000 - lost, .drops = lost, .lost_on_purpose = lost, .time_s = 2});
+    return record.checks().at(4).ok;
+  };
+  EXPECT_TRUE(is_ok(9'500));
+  EXPECT_FALSE(is_ok(14'500)) << "a tenth of all";
+}
+
 // Adds readings every 4 ms of a link that is always backlogged, until a time, at a rate.
 void run_at(RateRecord& record, double& time_s, double& bytes, double until_s, double rate_bit_per_s) {
   for (; time_s < until_s; time_s += 0.004, bytes += 0.004 * rate_bit_per_s / 8) {

@@ -56,6 +56,23 @@ TEST(HopsTest, EachDirectionOfALinkHasItsOwnCapAndImpairments) {
   EXPECT_FALSE(impairments_of(paths.between("b", "a")).any());
 }
 
+// A frame that is copied and lost arrives once.
+TEST(HopsTest, CopiesMakeUpForLosses) {
+  const auto never_arrives = [](const char* there, const char* on) {
+    const Topology topology =
+        parsed(fmt::format(R"({{"name": "n", "switches": ["s"], "hosts": ["a", "b"], "links": [
+            {{"between": ["a", "s"], "forward": {{"rate": "100 Mbit/s", {}}}}},
+            {{"between": ["s", "b"], "forward": {{"rate": "100 Mbit/s", {}}}}}]}})",
+                           there, on)
+                   .c_str());
+    return share_that_never_arrives(HostPaths(topology).between("a", "b"));
+  };
+  EXPECT_DOUBLE_EQ(never_arrives(R"("loss": 0.1)", R"("loss": 0.2)"), 1 - 0.9 * 0.8);
+  EXPECT_DOUBLE_EQ(never_arrives(R"("loss": 0.1, "duplication": 0.5)", R"("delay": "1 ms")"), 0.05);
+  // Of two copies that reach the second link, both must be lost.
+  EXPECT_DOUBLE_EQ(never_arrives(R"("duplication": 0.5)", R"("loss": 0.2)"), 0.5 * 0.2 + 0.5 * 0.2 * 0.2);
+}
+
 TEST(HopsTest, ImpairmentsOfAWayAddUp) {
   const Topology topology = parsed(R"({"name": "n", "switches": ["s"], "hosts": ["a", "b"], "links": [
       {"between": ["a", "s"], "rate": "1 Mbit/s", "delay": "20 ms", "jitter": "1 ms", "loss": 0.5},
