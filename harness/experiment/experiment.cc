@@ -33,13 +33,17 @@ const Json* find(const Json& value, const std::vector<std::string>& keys) {
   return found;
 }
 
-// Refuses an override that the sweep replaces in every run: it would silently have no effect.
-void check_effect(const Layer& layer, const std::vector<Axis>& axes) {
+// Refuses an override that the sweep replaces in every run: it would silently have no effect. An axis replaces an object's
+// members, too, when it gives the object another name. config: the base with the earlier overrides.
+void check_effect(Json config, const Layer& layer, const std::vector<Axis>& axes) {
+  const Json mark = "\n";  // no value of an axis
+  merge(config, nested(layer.keys, mark));
   for (const Axis& axis : axes) {
-    const auto replaces = [&layer](const Axis::Value& value) {
-      return std::ranges::any_of(value.layers, [&layer](const Layer& replacement) {
-        return find(replacement.patch, layer.keys) != nullptr;
-      });
+    const auto replaces = [&](const Axis::Value& value) {
+      Json merged = config;
+      for (const Layer& replacement : value.layers) merge(merged, replacement.patch);
+      const Json* const left = find(merged, layer.keys);
+      return left == nullptr || *left != mark;
     };
     if (std::ranges::all_of(axis.values, replaces)) {
       throw InputError(layer.place,
@@ -180,9 +184,11 @@ Experiment parse_experiment(std::string_view text, const std::string& file,
   if (const Json* const executor = object.find("executor"))
     experiment.executor = read_options<ExecutorOptions>(*executor, object.place_of("executor"));
   object.finish();
+  Json overridden = experiment.base.patch;
   for (const std::string& assignment : overrides) {
-    experiment.overrides.push_back(parse_override(assignment, is_text));
-    check_effect(experiment.overrides.back(), experiment.axes);
+    const Layer& layer = experiment.overrides.emplace_back(parse_override(assignment, is_text));
+    check_effect(overridden, layer, experiment.axes);
+    merge(overridden, layer.patch);
   }
   if (repetitions > 1) {
     experiment.axes.push_back(read_repetitions(repetitions, experiment, repeat_place));

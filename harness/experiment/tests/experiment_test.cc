@@ -165,6 +165,20 @@ TEST(Experiment, WrongOverridesAreErrors) {
   EXPECT_EQ(failure(R"({"base": {}})", {"workers"}), "--set workers: must be written path=value");
   EXPECT_THAT(failure(R"({"base": {}, "sweep": {"a.b": [1, 2]}})", {"a.b=3"}),
               HasSubstr("--set a.b=3: has no effect, because the sweep's axis \"a.b\" sets it in every run"));
+  const char* const other_models =
+      R"({"base": {"model": {"name": "mlp"}}, "sweep": {"model": {"a": {"model": {"name": "cnn"}}}}})";
+  EXPECT_THAT(failure(other_models, {"model.width=3"}),
+              HasSubstr("--set model.width=3: has no effect, because the sweep's axis \"model\""));
+}
+
+TEST(Experiment, OverridesMayChangeWhatAnAxisKeeps) {
+  const char* const text = R"({"base": {"model": {"name": "mlp"}},
+      "sweep": {"model": {"a": {"model": {"name": "mlp", "depth": 2}}, "b": {"model": {"name": "cnn"}}}}})";
+  const Experiment experiment = parse_experiment(text, "e.json", {"model.width=3"});
+  const std::vector<Point> points = expand(experiment);
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].config().at("model"), Json({{"name", "mlp"}, {"depth", 2}, {"width", 3}}));
+  EXPECT_EQ(points[1].config().at("model"), Json({{"name", "cnn"}}));
 }
 
 TEST(Experiment, AnEnormousSweepIsRefusedBeforeItIsExpanded) {
