@@ -42,7 +42,7 @@ class Sums {
   // Takes the first iteration, which add() must not count.
   void start(const StepTimes& step) {
     const Section& section = step.section;
-    starts_with_exchange_ = step.exchanged;
+    first_share_ = step.exchanged_share;
     elapsed_.start_s = step.load.elapsed_s + step.compute.elapsed_s + step.finish.elapsed_s +
                        section.encode_s + section.decode_s;
     cpu_.start_s = cpu_s(step) + step.prepare_cpu_s + section.encode_cpu_s + section.decode_cpu_s;
@@ -51,12 +51,12 @@ class Sums {
   void add(const StepTimes& step) {
     ++steps_;
     count_change(cpu_s(step));
-    exchanges_ += step.exchanged ? 1 : 0;
+    exchanges_ += step.exchanged_share;
     const Section& section = step.section;
     add(step, &Durations::elapsed_s, elapsed_);
     add(step, &Durations::cpu_s, cpu_);
     cpu_.prepare_s += step.prepare_cpu_s;
-    if (!step.exchanged) return;
+    if (step.exchanged_share == 0) return;
     elapsed_.encode_s += section.encode_s;
     elapsed_.decode_s += section.decode_s;
     elapsed_.between_collectives_s += section.between_collectives_s;
@@ -110,14 +110,14 @@ class Sums {
     for (std::size_t p = 0; p < step.ready.size(); ++p) sums.ready_s[p] += step.ready[p].*kind;
   }
 
+  // Returns the times of a step, and those of coding for an exchange of the whole model.
   ComputeTimes mean(ComputeTimes sums) const {
-    const double exchanges = std::max(exchanges_, 1.0);
     for (double* each : {&sums.load_s, &sums.compute_s, &sums.finish_s, &sums.prepare_s}) *each /= steps_;
     for (double* each :
          {&sums.encode_s, &sums.decode_s, &sums.between_collectives_s, &sums.overlapped_decode_s})
-      *each /= exchanges;
+      *each /= exchanges_;
     for (double& each : sums.ready_s) each /= steps_;
-    const double coding_s = starts_with_exchange_ ? sums.encode_s + sums.decode_s : 0;
+    const double coding_s = first_share_ * (sums.encode_s + sums.decode_s);
     const double later_s = sums.load_s + sums.compute_s + sums.finish_s + sums.prepare_s + coding_s;
     sums.start_s = std::max(0.0, sums.start_s / workers_ - later_s);
     return sums;
@@ -133,10 +133,10 @@ class Sums {
     for_each_time(cpu_, action);
   }
 
-  bool starts_with_exchange_ = true;  // on every worker
+  double first_share_ = 1;  // of the model's entries that the first step exchanged; the same on every worker
   double workers_ = 1;
   double steps_ = 0;
-  double exchanges_ = 0;
+  double exchanges_ = 0;  // of the whole model; that of a fragment counts as its share
   std::optional<double> last_cpu_s_;
   double changes_ = 0;
   double squared_changes_ = 0;

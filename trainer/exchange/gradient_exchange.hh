@@ -38,6 +38,7 @@ namespace thinpipe::trainer {
 
 struct StepReport {
   bool exchanged = true;          // false: a local step, between two exchanges
+  double exchanged_share = 1;     // of the model's entries: less than 1 if it was a fragment's exchange
   bool applied = true;            // false: some worker's gradient was not finite; every worker skips the step
   std::int64_t steps = 1;         // number of steps exchanged or skipped: with local steps, all of the round
   double exposed_exchange_s = 0;  // how long the caller waited for the communication thread

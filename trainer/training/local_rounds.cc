@@ -2,6 +2,7 @@
 #include "trainer/training/local_rounds.hh"
 
 #include <algorithm>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -30,9 +31,16 @@ LocalRounds::LocalRounds(const Model& model, std::vector<std::vector<std::size_t
   interval_ = method.local_steps().value() / schedule.count;
   overlap_steps_ = schedule.overlap_steps;
   const std::vector<torch::Tensor> all = model.parameters();
+  const auto entries_of = [](const std::vector<torch::Tensor>& tensors) {
+    return std::accumulate(
+        tensors.begin(), tensors.end(), std::int64_t{0},
+        [](std::int64_t sum, const torch::Tensor& tensor) { return sum + tensor.numel(); });
+  };
+  const auto all_entries = static_cast<double>(entries_of(all));
   for (std::size_t f = 0; f < numbers_.size(); ++f) {
     std::vector<torch::Tensor> parameters;
     for (const std::size_t p : numbers_[f]) parameters.push_back(all.at(p));
+    shares_.push_back(static_cast<double>(entries_of(parameters)) / all_entries);
     fragments_.emplace_back(std::move(parameters), FloatBuffers(model), *exchanges[f], schedule.mixing);
   }
 }
@@ -94,6 +102,7 @@ StepReport LocalRounds::apply(torch::optim::Optimizer& optimiser) {
   const double made_up_s = waiting.elapsed_s();
   StepReport report = fragment.apply(optimiser);
   report.exposed_exchange_s += made_up_s;
+  report.exchanged_share = shares_[flight.fragment];
   // Fragments take turns, so the exchanges of the others count the rest of the round.
   report.steps = std::min(report.steps, interval_);
   if (!fragment.has_lost()) first_non_finite_.reset();

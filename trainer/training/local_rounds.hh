@@ -82,6 +82,7 @@ class LocalRounds {
   StepReport apply(torch::optim::Optimizer& optimiser);
 
   std::vector<Fragment> fragments_;
+  std::vector<double> shares_;                     // of the model's entries in each fragment
   std::vector<std::vector<std::size_t>> numbers_;  // of each fragment's parameters in the model
   std::int64_t interval_;                          // steps between two exchanges
   std::int64_t overlap_steps_;

@@ -175,7 +175,7 @@ StepTimes TrainingLoop::step() {
           .prepare_cpu_s = loader_.prefetch_cpu_s(),
           .compute = compute,
           .finish = whole - load - compute - Durations{.elapsed_s = report.exposed_exchange_s},
-          .exchanged = report.exchanged,
+          .exchanged_share = report.exchanged ? report.exchanged_share : 0,
           .section = report.section,
           .ready = exchange_->ready(compute)};
 }

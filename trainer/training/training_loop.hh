@@ -37,7 +37,7 @@ struct StepTimes {
   double prepare_cpu_s = 0;           // CPU time of the thread that prefetched the batch
   Durations compute;                  // forward and backward
   Durations finish;                   // update of the weights
-  bool exchanged = true;              // false: a local step, without a section
+  double exchanged_share = 1;         // of the model's entries; 0: a local step, without a section
   Section section = {};               // sum over all buckets
   std::vector<Durations> ready = {};  // GradientExchange::ready(), by parameter of the model
 };

@@ -19,6 +19,8 @@ namespace thinpipe::trainer {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::Gt;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::ThrowsMessage;
@@ -395,6 +397,26 @@ TEST(TrainingLoop, ClippingBeforeTheExchangeIsCompute) {
     least_s = std::min(least_s, last->elapsed_s - step.compute.elapsed_s);
   });
   EXPECT_LT(least_s, 1e-3);
+}
+
+// Profiles compute from it what coding the whole model takes.
+TEST(TrainingLoop, SaysWhichShareOfTheModelAStepExchanges) {
+  const auto shares_of = [](const Json& method) {
+    const TrainingConfig config = configured(1, {{"synchroniser", method}});
+    const auto dataset = make_dataset(config);
+    InProcessGroup group(1);
+    TrainingLoop loop(config, *dataset, group.join(0), {}, [](const Event&) {});
+    loop.start();
+    std::vector<double> shares;
+    loop.take_steps(4, [&](const StepTimes& step) { shares.push_back(step.exchanged_share); });
+    return shares;
+  };
+  EXPECT_THAT(shares_of({{"name", "dense"}}), ElementsAre(1, 1, 1, 1));
+  EXPECT_THAT(shares_of({{"name", "diloco"}, {"local_steps", 2}}), ElementsAre(0, 1, 0, 1));
+  const std::vector<double> fragments =
+      shares_of({{"name", "streaming_diloco"}, {"local_steps", 4}, {"fragments", 2}, {"overlap_steps", 0}});
+  EXPECT_THAT(fragments, ElementsAre(0, Gt(0), 0, Gt(0)));
+  EXPECT_DOUBLE_EQ(fragments[1] + fragments[3], 1);
 }
 
 TEST(ReplicaCheck, NamesTheRanksAndTheTensorThatDiffer) {
