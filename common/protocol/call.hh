@@ -109,6 +109,9 @@ inline constexpr std::int64_t ring_from_bytes = std::int64_t{32} << 10;
 // Even smaller all-reduces without a tree use recursive doubling: workers exchange whole tensors across a
 // hypercube, in half as many hops.
 inline constexpr std::int64_t halving_doubling_from_bytes = std::int64_t{4} << 10;
+// A broadcast without a tree is sent in pieces, so that the levels of the tree overlap and the time-out applies to a piece
+// instead of a model.
+inline constexpr std::int64_t broadcast_piece_bytes = std::int64_t{4} << 20;
 
 using CollectiveCall = std::variant<AllReduceCall, AllGatherCall, AllToAllCall, BroadcastCall, BarrierCall,
                                     PointToPointCall, SparseAllReduceCall>;

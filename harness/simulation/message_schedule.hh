@@ -3,20 +3,24 @@
 // far as they affect time. Pure.
 //
 //   all_reduce         a ring of 2(N-1) blocks of 1/N of the tensor: with a backend that streams, each piece of a block
-//                      is forwarded when it arrives; else in as many rounds. Below 32 KiB in groups of two workers and,
-//                      at last, of the odd factor of N: halving and doubling if N is a power of two. With a backend that
-//                      streams and such an N, recursive doubling in log2(N) rounds below 4 KiB
+//                      is forwarded when it arrives; else in Gloo's segments, of which two are under way. Below 32 KiB
+//                      in groups of two workers and, at last, of the odd factor of N: halving and doubling if N is a
+//                      power of two. With a backend that streams and such an N, recursive doubling in log2(N) rounds
+//                      below 4 KiB
 //   all_gather_v       a ring towards higher ranks: with a backend that streams, each piece of a block is forwarded when
 //                      it arrives; else in N-1 rounds of whole blocks, of which the largest one holds up the others
 //   all_to_all_v       directly to all others at once
-//   broadcast          a binomial tree
+//   broadcast          a binomial tree, in pieces
 //   barrier            log2(N) rounds of one byte
 //   point_to_point     as recorded
 //
-// Not modelled: Gloo sends a message only when the receiver has said that it waits for it, and broadcasts in pieces.
+// Gloo sends a message when its receiver has said that it waits for it, so that a message takes twice the delay if both
+// begin together, and a point-to-point message, whose receiver waits for anyone, three times. Streams are our own, and do
+// not wait.
 //
 // Along a reduction tree, in pieces, so that all edges are busy at the same time:
-//   all_reduce         sums up the tree, the result down it
+//   all_reduce         sums up the tree, the result down it; of codes, to each neighbour the sum of all workers but those
+//                      behind it
 //   sparse_all_reduce  likewise, with the recorded bytes on each edge
 //   all_gather_v       each worker's block to all others
 //   broadcast          the root's block to all others
@@ -30,16 +34,21 @@ namespace thinpipe {
 
 struct ScheduledMessage {
   enum class Kind {
-    send,        // sends to a peer, after earlier messages to it; does not block
-    receive,     // waits for the next message from a peer
-    receive_any  // waits for the next point-to-point message from any peer
+    send,         // sends to a peer, after earlier messages to it; does not block
+    receive,      // waits for the next message from a peer
+    receive_any,  // waits for the next point-to-point message from any peer
+    ready,        // tells a peer that its next message that is sent `when_ready` may leave
+    departed,     // waits until all messages to a peer that were sent `when_ready` may leave
+    arrived       // waits until a number of messages from a peer have come, and leaves them to be received
   };
 
   Kind kind = Kind::send;
   int peer = -1;
   double bytes = 0;                // of a sent message
-  bool is_point_to_point = false;  // whether the sent message is a point-to-point message
+  bool is_point_to_point = false;  // of a sent message: any peer takes it as the next one
   int pieces = 1;                  // of a message that is sent in pieces, of which this is one
+  bool when_ready = false;         // a sent message leaves when its receiver is ready for it
+  int arrivals = 0;                // of `arrived`
 };
 
 // Messages that follow each other. A worker's lanes run in parallel.

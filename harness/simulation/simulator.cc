@@ -8,6 +8,8 @@
 #include <numeric>
 #include <optional>
 #include <queue>
+#include <utility>
+#include <variant>
 
 #include <fmt/format.h>
 
@@ -20,11 +22,18 @@ namespace {
 
 // A message, from its sending to its arrival.
 struct Message {
+  enum class Content {
+    data,
+    ready,   // the sender waits for a message from the receiver
+    request  // the sender has a point-to-point message; who takes such messages answers that it is ready
+  };
+
   std::size_t from = 0;
   std::size_t to = 0;
   double bytes = 0;
   bool is_point_to_point = false;
   int pieces = 1;  // of the message that this is a piece of
+  Content content = Content::data;
 };
 
 // One worker: its communication thread with its buckets in order, each bucket's calls, and the current call's
@@ -44,6 +53,7 @@ struct Worker {
   std::optional<double> exchanged_at_s = {};
   std::map<int, std::deque<Message>> arrived = {};  // messages not yet received, by sender
   std::size_t point_to_point_messages = 0;          // point-to-point messages not yet taken
+  std::vector<std::size_t> requests = {};           // workers with one that came before this one takes any
 
   std::size_t milestones = 0;  // of the training thread, that it has reached
   std::optional<double> computed_at_s = {};
@@ -56,6 +66,12 @@ struct Departure {
   std::deque<Message> queue = {};
   int left = 0;          // of the transfer and the work at both ends, for the first message
   double latency_s = 0;  // of the first message, after these
+};
+
+// Of a pair's messages that leave when the receiver is ready.
+struct Readiness {
+  int times = 0;  // that the receiver was ready without a message that waits
+  std::deque<Message> waiting = {};
 };
 
 double step_s(const ComputeTimes& times) {
@@ -271,6 +287,7 @@ class Iteration {
   void enter_call(std::size_t rank) {
     Worker& worker = workers_[rank];
     worker.call_began_s = now_s_;
+    for (const std::size_t from : std::exchange(worker.requests, {})) answer(rank, from);
     worker.is_coded = worker.coding.within_s() == 0;
     if (worker.is_coded) return;
     spend(rank, worker.coding.within_s(), Cores::Priority::communication, [this, rank] {
@@ -295,8 +312,16 @@ class Iteration {
       const ScheduledMessage& message = lane.messages[next];
       switch (message.kind) {
         case ScheduledMessage::Kind::send:
-          send({rank, static_cast<std::size_t>(message.peer), message.bytes, message.is_point_to_point,
-                message.pieces});
+          send(message_of(rank, message), message.when_ready);
+          break;
+        case ScheduledMessage::Kind::ready:
+          notify(rank, static_cast<std::size_t>(message.peer), Message::Content::ready);
+          break;
+        case ScheduledMessage::Kind::departed:
+          if (!readiness_[pair(rank, static_cast<std::size_t>(message.peer))].waiting.empty()) return false;
+          break;
+        case ScheduledMessage::Kind::arrived:
+          if (std::cmp_less(worker.arrived[message.peer].size(), message.arrivals)) return false;
           break;
         case ScheduledMessage::Kind::receive_any:
           if (worker.point_to_point_messages == 0) return false;
@@ -305,9 +330,12 @@ class Iteration {
         case ScheduledMessage::Kind::receive:
           std::deque<Message>& arrived = worker.arrived[message.peer];
           if (arrived.empty()) return false;
-          for (const int peer : lane.forwards_to)
-            send(
-                {rank, static_cast<std::size_t>(peer), arrived.front().bytes, false, arrived.front().pieces});
+          for (const int peer : lane.forwards_to) {
+            Message forwarded = arrived.front();
+            forwarded.from = rank;
+            forwarded.to = static_cast<std::size_t>(peer);
+            depart(forwarded);
+          }
           arrived.pop_front();
           break;
       }
@@ -315,20 +343,48 @@ class Iteration {
     return true;
   }
 
+  static Message message_of(std::size_t from, const ScheduledMessage& message) {
+    return {.from = from,
+            .to = static_cast<std::size_t>(message.peer),
+            .bytes = message.bytes,
+            .is_point_to_point = message.is_point_to_point,
+            .pieces = message.pieces};
+  }
+
+  std::size_t pair(std::size_t from, std::size_t to) const { return from * workers_.size() + to; }
+
+  void send(const Message& message, bool when_ready = false) {
+    if (when_ready) {
+      Readiness& readiness = readiness_[pair(message.from, message.to)];
+      if (readiness.times == 0) {
+        readiness.waiting.push_back(message);
+        if (message.is_point_to_point) notify(message.from, message.to, Message::Content::request);
+        return;
+      }
+      --readiness.times;
+    }
+    depart(message);
+  }
+
+  // Takes the way of all messages, but no work: that is part of the work for the messages that it announces.
+  void notify(std::size_t from, std::size_t to, Message::Content content) {
+    depart({.from = from, .to = to, .content = content});
+  }
+
   // Messages of a pair are sent one after the other, as over one connection.
-  void send(const Message& message) {
-    std::deque<Message>& queue = departures_[message.from * workers_.size() + message.to].queue;
+  void depart(const Message& message) {
+    std::deque<Message>& queue = departures_[pair(message.from, message.to)].queue;
     queue.push_back(message);
     if (queue.size() == 1) set_out(message);
   }
 
   // The transfer and the CPU's work for it overlap.
   void set_out(const Message& message) {
-    const std::size_t id = message.from * workers_.size() + message.to;
+    const std::size_t id = pair(message.from, message.to);
     Departure& departure = departures_.at(id);
     departure.left = 1;
     departure.latency_s = network_.start(message.from, message.to, message.bytes, id);
-    if (!cores_) return;
+    if (!cores_ || message.content != Message::Content::data) return;
     const double core_s = machine_->model.costs.core_s(1.0 / message.pieces, message.bytes,
                                                        network_.is_capped(message.from, message.to));
     if (core_s == 0) return;
@@ -350,12 +406,40 @@ class Iteration {
 
   void arrive(const Message& message) {
     Worker& worker = workers_[message.to];
-    if (message.is_point_to_point) {
-      ++worker.point_to_point_messages;
-    } else {
-      worker.arrived[static_cast<int>(message.from)].push_back(message);
+    switch (message.content) {
+      case Message::Content::ready: {
+        Readiness& readiness = readiness_[pair(message.to, message.from)];
+        if (readiness.waiting.empty()) {
+          ++readiness.times;
+        } else {
+          depart(readiness.waiting.front());
+          readiness.waiting.pop_front();
+        }
+        break;
+      }
+      case Message::Content::request:
+        answer(message.to, message.from);
+        return;
+      case Message::Content::data:
+        if (message.is_point_to_point) {
+          ++worker.point_to_point_messages;
+        } else {
+          worker.arrived[static_cast<int>(message.from)].push_back(message);
+        }
     }
     if (worker.call_began_s) resume(message.to);
+  }
+
+  // Lets a point-to-point message come, now or when this worker takes any.
+  void answer(std::size_t rank, std::size_t from) {
+    Worker& worker = workers_[rank];
+    const bool takes_any = worker.call_began_s && std::holds_alternative<PointToPointCall>(
+                                                      worker.exchange->buckets[worker.bucket][worker.call]);
+    if (takes_any) {
+      notify(rank, from, Message::Content::ready);
+    } else {
+      worker.requests.push_back(from);
+    }
   }
 
   SimulatedIteration result() const {
@@ -394,6 +478,7 @@ class Iteration {
   std::vector<TimedBucket> layout_;
   std::vector<double> milestones_s_;  // when buckets are ready, and the end of compute, since the start
   std::map<std::size_t, Departure> departures_;  // by pair
+  std::map<std::size_t, Readiness> readiness_;   // by pair
   std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
   std::size_t timers_set_ = 0;
   double now_s_ = 0;

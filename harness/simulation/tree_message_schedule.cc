@@ -25,7 +25,8 @@ class TreeScheduler {
 
   std::optional<MessageSchedule> operator()(const AllReduceCall& call) {
     const auto bytes = static_cast<double>(call.elements * bytes_of(call.type));
-    return up_and_down(bytes, [&](int neighbour) { return bytes_to(neighbour, call); });
+    if (call.largest_code > 0) return sums_of_others(bytes, call);
+    return up_and_down(bytes, [&](int /*neighbour*/) { return bytes; });
   }
 
   std::optional<MessageSchedule> operator()(const SparseAllReduceCall& call) {
@@ -82,15 +83,41 @@ class TreeScheduler {
     return {std::move(up), std::move(down)};
   }
 
-  // Returns the bytes of a reduced vector on the edge to a neighbour.
+  // Sends each neighbour the sums of all workers but those behind it, whose own sums need not have come.
+  MessageSchedule sums_of_others(double bytes, const AllReduceCall& call) const {
+    if (bytes == 0) return {};
+    const int pieces = pieces_of(bytes);
+    MessageSchedule schedule;
+    for (const int to : neighbours_) {
+      Lane& lane = schedule.emplace_back();
+      for (int i = 0; i < pieces; ++i) {
+        for (const int from : neighbours_) {
+          if (from != to) lane.messages.push_back(arrived(from, i + 1));
+        }
+        lane.messages.push_back({.peer = to, .bytes = bytes_to(to, call) / pieces, .pieces = pieces});
+      }
+    }
+    // The lanes before it need no message any more when all have come.
+    Lane& last = schedule.emplace_back();
+    for (const int from : neighbours_) last.messages.push_back(arrived(from, pieces));
+    for (const int from : neighbours_) {
+      last.messages.insert(last.messages.end(), static_cast<std::size_t>(pieces),
+                           {.kind = Kind::receive, .peer = from});
+    }
+    return schedule;
+  }
+
+  static ScheduledMessage arrived(int from, int messages) {
+    return {.kind = Kind::arrived, .peer = from, .arrivals = messages};
+  }
+
+  // Returns the bytes of sums of codes on the edge to a neighbour.
   double bytes_to(int neighbour, const AllReduceCall& call) const {
-    const auto elements = static_cast<double>(call.elements);
-    if (call.largest_code == 0) return elements * static_cast<double>(bytes_of(call.type));
     const bool upwards = neighbour == parent_;
     const std::int64_t below =
         netem::workers_below(parents_)[static_cast<std::size_t>(upwards ? rank_ : neighbour)];
     const std::int64_t behind = upwards ? below : std::ssize(parents_) - below;
-    return elements * bits_of_code_sum(behind, call.largest_code) / 8;
+    return static_cast<double>(call.elements) * bits_of_code_sum(behind, call.largest_code) / 8;
   }
 
   // bytes: the size of each worker's block.

@@ -84,19 +84,33 @@ netem::Topology star_with_delay(double delay_s) {
   return with_delay(netem::load_topology(bundled_topologies().find("star", {}, {}).string()), delay_s);
 }
 
-// A piece of a block leaves for the next worker when it has come, so that links are busy while others are on the way. In
-// rounds, each waits for a whole block, which crosses two links.
-TEST(Simulator, AStreamedRingHidesTheDelayOfItsRounds) {
-  constexpr std::int64_t elements = 6'250'000;
-  constexpr double delay_s = 0.02;
+// A streamed piece of a block leaves for the next worker when it has come. Gloo has two segments under way, each of which
+// waits for its receiver's notice. A way crosses two links.
+TEST(Simulator, ARingOfShortBlocksTakesTheDelaysOfItsRounds) {
+  constexpr std::int64_t elements = 500'000;
+  constexpr double way_s = 2 * 0.02;
   const auto time_s = [](bool is_streamed) {
-    return simulated(trace_of(8, [](int) { return sum_of(elements); }), no_compute, star_with_delay(delay_s),
-                     {.is_streamed = is_streamed})
+    return simulated(trace_of(8, [](int) { return sum_of(elements); }), no_compute,
+                     star_with_delay(way_s / 2), {.is_streamed = is_streamed})
         .iteration_time_s;
   };
   const double bound_s = 1.75 * 4 * elements / goodput_bytes_per_s;
-  EXPECT_NEAR(time_s(true), both_ways * bound_s, 0.02 * bound_s + 2 * delay_s);
-  EXPECT_NEAR(time_s(false), both_ways * bound_s + 14 * 2 * delay_s, 0.02 * bound_s);
+  const double block_s = both_ways * bound_s / 14;
+  EXPECT_NEAR(time_s(true), 14 * (way_s + block_s / 16) + block_s, 0.02 * time_s(true));
+  EXPECT_NEAR(time_s(false), 14 * (2 * way_s + block_s / 2) + block_s / 2, 0.02 * time_s(false));
+}
+
+// Something is always under way.
+TEST(Simulator, ARingOfLongBlocksHidesTheDelays) {
+  constexpr std::int64_t elements = 6'250'000;
+  const double bound_s = 1.75 * 4 * elements / goodput_bytes_per_s;
+  for (const bool is_streamed : {true, false}) {
+    const double time_s = simulated(trace_of(8, [](int) { return sum_of(elements); }), no_compute,
+                                    star_with_delay(0.02), {.is_streamed = is_streamed})
+                              .iteration_time_s;
+    EXPECT_GE(time_s, both_ways * bound_s);
+    EXPECT_LE(time_s, 1.05 * both_ways * bound_s);
+  }
 }
 
 // Along the tree each link between switches carries the tensor once in each direction, both at a time.
@@ -146,6 +160,19 @@ TEST(Simulator, CodesAreSummedAlongTheTreeInAsFewBitsAsTheyNeed) {
   EXPECT_GE(simulated(trace_of(8, call)).iteration_time_s, 1.75 * codes / goodput_bytes_per_s);
 }
 
+// To the root and from it at the same time, unlike other sums.
+TEST(Simulator, SumsOfCodesGoBothWaysAtTheSameTime) {
+  constexpr double delay_s = 0.05;
+  constexpr double way_s = 2 * delay_s;
+  const auto time_s = [](const AllReduceCall& call) {
+    return simulated(trace_of(2, [&](int) { return call; }), no_compute, star_with_delay(delay_s),
+                     {.reduction_tree = {-1, 0}})
+        .iteration_time_s;
+  };
+  EXPECT_NEAR(time_s({.type = ElementType::int8, .elements = 1000, .largest_code = 1}), way_s, 0.1 * way_s);
+  EXPECT_NEAR(time_s({.type = ElementType::int8, .elements = 1000}), 2 * way_s, 0.1 * way_s);
+}
+
 // As much over each edge as was recorded: here into the left island most.
 TEST(Simulator, SumsOfEntriesTakeWhatTheirEdgesCarry) {
   constexpr std::int64_t into_left = 1'500'000;
@@ -193,7 +220,7 @@ TEST(Simulator, ASmallSumTakesHops) {
   EXPECT_LT(time_s, 14 * 2 * frame_s);
 }
 
-// Six workers form groups of two and of three, there and back. A way crosses two links.
+// Six workers form groups of two and of three, there and back. In each step a notice crosses two links, then a message does.
 TEST(Simulator, ASmallSumOfSixWorkersTakesFourSteps) {
   constexpr double delay_s = 0.01;
   const netem::Topology star = star_with_delay(delay_s);
@@ -201,8 +228,42 @@ TEST(Simulator, ASmallSumOfSixWorkersTakesFourSteps) {
     const double time_s =
         simulated(trace_of(6, [](int) { return sum_of(16); }), no_compute, star, {.is_streamed = is_streamed})
             .iteration_time_s;
-    EXPECT_NEAR(time_s, 4 * 2 * delay_s, delay_s);
+    EXPECT_NEAR(time_s, 4 * 2 * 2 * delay_s, delay_s);
   }
+}
+
+// The notice of who receives, then the message.
+TEST(Simulator, MessagesOverGlooWaitForTheirReceiver) {
+  constexpr double delay_s = 0.01;
+  constexpr double way_s = 2 * delay_s;
+  const auto time_s = [&](const std::function<CollectiveCall(int)>& call_of, const ComputeTimes& times) {
+    return simulated(trace_of(4, call_of), times, star_with_delay(delay_s), {.is_streamed = true})
+        .iteration_time_s;
+  };
+  const std::vector<std::int64_t> counts(4, 16);
+  const auto all_to_all = [&](int) { return AllToAllCall{.sent = counts, .received = counts}; };
+  EXPECT_NEAR(time_s(all_to_all, no_compute), 2 * way_s, 0.1 * way_s);
+  const auto barrier = [](int) { return BarrierCall{}; };
+  EXPECT_NEAR(time_s(barrier, no_compute), 2 * 2 * way_s, 0.1 * way_s);
+  // Both levels' notices go at the beginning.
+  const auto broadcast = [](int) { return BroadcastCall{.elements = 16}; };
+  EXPECT_NEAR(time_s(broadcast, no_compute), 3 * way_s, 0.1 * way_s);
+  // A sender asks, and is answered.
+  const auto point_to_point = [](int rank) {
+    if (rank == 0) return PointToPointCall{.message_bytes = 16, .messages = {{.repeat = 3}}};
+    return PointToPointCall{.message_bytes = 16, .messages = {{.to = 0, .bytes = 16}}};
+  };
+  EXPECT_NEAR(time_s(point_to_point, no_compute), 3 * way_s, 0.1 * way_s);
+}
+
+// The second piece's notice leaves when the first piece has come.
+TEST(Simulator, ALongBroadcastIsSentInPieces) {
+  constexpr double delay_s = 0.5;
+  const auto time_s = [](std::int64_t bytes) {
+    const auto call = [bytes](int) { return BroadcastCall{.type = ElementType::uint8, .elements = bytes}; };
+    return simulated(trace_of(2, call), no_compute, star_with_delay(delay_s)).iteration_time_s;
+  };
+  EXPECT_NEAR(time_s(broadcast_piece_bytes + 1) - time_s(broadcast_piece_bytes), 2 * 2 * delay_s, 0.01);
 }
 
 TEST(Simulator, ASmallSumFitsIntoTheBursts) {

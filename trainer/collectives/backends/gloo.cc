@@ -40,10 +40,6 @@ namespace thinpipe::trainer {
 
 namespace {
 
-// A broadcast is sent in pieces, so that the levels of the tree overlap and the time-out applies to a piece
-// instead of a model.
-constexpr std::int64_t broadcast_piece_bytes = std::int64_t{4} << 20;
-
 class GlooCollective : public Collective {
  public:
   GlooCollective(const GlooOptions& options, const GroupOptions& group_options);
