@@ -15,8 +15,8 @@
 //   point_to_point     as recorded
 //
 // Gloo sends a message when its receiver has said that it waits for it, so that a message takes twice the delay if both
-// begin together, and a point-to-point message, whose receiver waits for anyone, three times. Streams are our own, and do
-// not wait.
+// begin together, and a point-to-point message three times: its receiver waits for anyone, and must be asked. There is room
+// for one such message from each other worker. Streams are our own, and do not wait.
 //
 // Along a reduction tree, in pieces, so that all edges are busy at the same time:
 //   all_reduce         sums up the tree, the result down it; of codes, to each neighbour the sum of all workers but those
@@ -38,7 +38,7 @@ struct ScheduledMessage {
     receive,      // waits for the next message from a peer
     receive_any,  // waits for the next point-to-point message from any peer
     ready,        // tells a peer that its next message that is sent `when_ready` may leave
-    departed,     // waits until all messages to a peer that were sent `when_ready` may leave
+    departed,     // waits until all messages to a peer have left, or the last one is on its way
     arrived       // waits until a number of messages from a peer have come, and leaves them to be received
   };
 

@@ -7,34 +7,18 @@
 #include <map>
 #include <numeric>
 #include <optional>
-#include <queue>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
 #include "common/protocol/timed_layout.hh"
-#include "harness/simulation/fluid_network.hh"
-#include "harness/simulation/shared_cores.hh"
+#include "harness/simulation/mail.hh"
 
 namespace thinpipe {
 namespace {
 
-// A message, from its sending to its arrival.
-struct Message {
-  enum class Content {
-    data,
-    ready,   // the sender waits for a message from the receiver
-    request  // the sender has a point-to-point message; who takes such messages answers that it is ready
-  };
-
-  std::size_t from = 0;
-  std::size_t to = 0;
-  double bytes = 0;
-  bool is_point_to_point = false;
-  int pieces = 1;  // of the message that this is a piece of
-  Content content = Content::data;
-};
+// An iteration is simulated so many times in a row. The first one, which all workers begin together, does not count.
+constexpr int rounds = 3;
 
 // One worker: its communication thread with its buckets in order, each bucket's calls, and the current call's
 // schedule; and how far its training thread has come.
@@ -52,26 +36,19 @@ struct Worker {
   double exchange_s = 0;
   std::optional<double> exchanged_at_s = {};
   std::map<int, std::deque<Message>> arrived = {};  // messages not yet received, by sender
-  std::size_t point_to_point_messages = 0;          // point-to-point messages not yet taken
-  std::vector<std::size_t> requests = {};           // workers with one that came before this one takes any
+  bool waits_for_departure = false;                 // of a message that left when its receiver was ready
+  std::size_t calls_begun = 0;
+  std::map<std::size_t, int> point_to_point_messages = {};  // not yet received, by the number of the call
+  std::deque<Message> requests = {};                        // for later calls, or until there is room
+  std::size_t room = 0;                                     // for so many more point-to-point messages
+
+  int round = 0;
+  double began_s = 0;  // when the round began
 
   std::size_t milestones = 0;  // of the training thread, that it has reached
   std::optional<double> computed_at_s = {};
   bool is_prepared = true;  // whether the next batch is
   std::optional<double> ended_at_s = {};
-};
-
-// A message that is in flight, or whose CPU time is not over.
-struct Departure {
-  std::deque<Message> queue = {};
-  int left = 0;          // of the transfer and the work at both ends, for the first message
-  double latency_s = 0;  // of the first message, after these
-};
-
-// Of a pair's messages that leave when the receiver is ready.
-struct Readiness {
-  int times = 0;  // that the receiver was ready without a message that waits
-  std::deque<Message> waiting = {};
 };
 
 double step_s(const ComputeTimes& times) {
@@ -82,8 +59,17 @@ class Iteration {
  public:
   Iteration(const netem::Topology& topology, const CommunicationTrace& trace, const ComputeTimes& times,
             const CollectiveRouting& routing, const SimulatedMachine* machine, const JointStep& step)
-      : network_(topology), times_(times), routing_(routing), machine_(machine), workers_(step.size()) {
-    if (machine != nullptr) cores_.emplace(machine->model, step.size());
+      : times_(times), routing_(routing), machine_(machine), workers_(step.size()) {
+    MailWork work;
+    if (machine != nullptr) {
+      cores_.emplace(machine->model, step.size());
+      work = {.cores = &*cores_, .costs = machine->model.costs};
+    }
+    mail_.emplace(
+        topology, step.size(), timers_, work, [this](const Message& message) { arrive(message); },
+        [this](std::size_t from) {
+          if (workers_[from].waits_for_departure) resume(from);
+        });
     for (std::size_t rank = 0; rank < step.size(); ++rank) {
       if (step[rank]) workers_[rank].exchange = &trace.exchanges[*step[rank]];
     }
@@ -94,21 +80,20 @@ class Iteration {
     for (const TimedBucket& bucket : layout_) milestones_s_.push_back(times_.load_s + bucket.ready_s);
     std::ranges::sort(milestones_s_);
     milestones_s_.push_back(times_.load_s + times_.compute_s);
+    // Without an exchange, all are equal.
+    ends_s_.resize(layout_.empty() ? 1 : rounds);
   }
 
   SimulatedIteration run() {
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) begin(rank);
     for (double passes_s = next_s(); passes_s < infinity; passes_s = next_s()) {
-      now_s_ += passes_s;
+      timers_.advance(passes_s);
       std::vector<std::function<void()>> ended;
       if (cores_) cores_->advance(passes_s, ended);
-      for (const std::size_t id : network_.advance(passes_s)) leave(id);
+      mail_->advance(passes_s);
+      mail_->messages_sent();
       for (const auto& action : ended) action();
-      while (!timers_.empty() && timers_.top().at_s <= now_s_) {
-        const auto action = timers_.top().action;
-        timers_.pop();
-        action();
-      }
+      timers_.run();
     }
     return result();
   }
@@ -127,24 +112,10 @@ class Iteration {
 
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  struct Timer {
-    double at_s = 0;
-    std::size_t number = 0;  // timers of equal times run in the order in which they were set
-    std::function<void()> action;
-    bool operator>(const Timer& other) const {
-      return at_s > other.at_s || (at_s == other.at_s && number > other.number);
-    }
-  };
-
   double next_s() {
-    double next_s =
-        std::min(timers_.empty() ? infinity : timers_.top().at_s - now_s_, network_.next_completion_s());
+    double next_s = std::min(timers_.next_s(), mail_->next_completion_s());
     if (cores_) next_s = std::min(next_s, cores_->next_completion_s());
     return std::max(0.0, next_s);
-  }
-
-  void set_timer(double at_s, std::function<void()> action) {
-    timers_.push({at_s, timers_set_++, std::move(action)});
   }
 
   // Spends a worker's time on the machine's cores, or on its own if there is no machine.
@@ -152,7 +123,7 @@ class Iteration {
     if (cores_ && machine_->computes_on_cores) {
       cores_->start(rank, time_s, priority, std::move(at_end));
     } else {
-      set_timer(now_s_ + time_s, std::move(at_end));
+      timers_.set(timers_.now_s() + time_s, std::move(at_end));
     }
   }
 
@@ -167,6 +138,22 @@ class Iteration {
     return sharing > model.cores ? steps_ * model.balancing_s : 0;
   }
 
+  // Ends a round, and begins the next one with what has come for it.
+  void end_round(std::size_t rank) {
+    Worker& worker = workers_[rank];
+    double& end_s = ends_s_[static_cast<std::size_t>(worker.round)];
+    end_s = std::max(end_s, timers_.now_s());
+    if (worker.round + 1 == std::ssize(ends_s_)) return;
+    worker = {.exchange = worker.exchange,
+              .arrived = std::move(worker.arrived),
+              .calls_begun = worker.calls_begun,
+              .point_to_point_messages = std::move(worker.point_to_point_messages),
+              .requests = std::move(worker.requests),
+              .round = worker.round + 1,
+              .began_s = timers_.now_s()};
+    begin(rank);
+  }
+
   // Starts the training thread and, if that takes part in it, the preparation of the next batch.
   void begin(std::size_t rank) {
     if (cores_ && machine_->computes_on_cores && times_.prepare_s > 0) {
@@ -177,11 +164,11 @@ class Iteration {
       });
     }
     if (balancing_s() > 0) {
-      set_timer(balancing_s(), [this, rank] { compute(rank); });
+      timers_.set(timers_.now_s() + balancing_s(), [this, rank] { compute(rank); });
     } else {
       compute(rank);
     }
-    if (layout_.empty()) workers_[rank].exchanged_at_s = 0;
+    if (layout_.empty()) workers_[rank].exchanged_at_s = timers_.now_s();
     resume(rank);
   }
 
@@ -194,7 +181,7 @@ class Iteration {
     if (cores_ && machine_->computes_on_cores) {
       cores_->start(rank, left_s, Cores::Priority::compute, reach);
     } else {
-      set_timer(std::max(reached_s, milestones_s_[worker.milestones]), reach);
+      timers_.set(worker.began_s + std::max(reached_s, milestones_s_[worker.milestones]), reach);
     }
   }
 
@@ -205,7 +192,7 @@ class Iteration {
       compute(rank);
       if (worker.waits_for_gradients) resume(rank);
     } else {
-      worker.computed_at_s = now_s_;
+      worker.computed_at_s = timers_.now_s();
       finish_if_done(rank);
     }
   }
@@ -220,14 +207,16 @@ class Iteration {
     const Worker& worker = workers_[rank];
     if (!worker.computed_at_s || !worker.exchanged_at_s) return;
     spend(rank, times_.finish_s, Cores::Priority::compute, [this, rank] {
-      workers_[rank].ended_at_s = now_s_;
+      workers_[rank].ended_at_s = timers_.now_s();
       end_if_done(rank);
     });
   }
 
   void end_if_done(std::size_t rank) {
     Worker& worker = workers_[rank];
-    if (worker.is_prepared && worker.ended_at_s) worker.ended_at_s = now_s_;
+    if (!worker.is_prepared || !worker.ended_at_s) return;
+    worker.ended_at_s = timers_.now_s();
+    end_round(rank);
   }
 
   // Advances the worker's communication thread until it has to wait.
@@ -246,7 +235,7 @@ class Iteration {
       if (worker.call < calls.size()) {
         if (!worker.call_began_s) enter_call(rank);
         if (!follow_schedule(rank) || !worker.is_coded) return;
-        worker.exchange_s += std::max(0.0, now_s_ - *worker.call_began_s - worker.coding.within_s());
+        worker.exchange_s += std::max(0.0, timers_.now_s() - *worker.call_began_s - worker.coding.within_s());
         worker.call_began_s.reset();
         ++worker.call;
         if (worker.call < calls.size()) {
@@ -261,7 +250,7 @@ class Iteration {
       if (after_s > 0) return code(rank, after_s);
     }
     if (worker.exchanged_at_s) return;
-    worker.exchanged_at_s = now_s_;
+    worker.exchanged_at_s = timers_.now_s();
     finish_if_done(rank);
   }
 
@@ -286,8 +275,10 @@ class Iteration {
   // Encodes and decodes the call's pieces meanwhile, which may take longer than sending them.
   void enter_call(std::size_t rank) {
     Worker& worker = workers_[rank];
-    worker.call_began_s = now_s_;
-    for (const std::size_t from : std::exchange(worker.requests, {})) answer(rank, from);
+    worker.call_began_s = timers_.now_s();
+    ++worker.calls_begun;
+    worker.room = workers_.size() - 1;
+    answer_requests(rank);
     worker.is_coded = worker.coding.within_s() == 0;
     if (worker.is_coded) return;
     spend(rank, worker.coding.within_s(), Cores::Priority::communication, [this, rank] {
@@ -312,20 +303,27 @@ class Iteration {
       const ScheduledMessage& message = lane.messages[next];
       switch (message.kind) {
         case ScheduledMessage::Kind::send:
-          send(message_of(rank, message), message.when_ready);
+          if (message.when_ready) {
+            mail_->send_when_ready(message_from(rank, message));
+          } else {
+            mail_->send(message_from(rank, message));
+          }
           break;
         case ScheduledMessage::Kind::ready:
-          notify(rank, static_cast<std::size_t>(message.peer), Message::Content::ready);
+          mail_->notify(rank, static_cast<std::size_t>(message.peer), Message::Content::ready);
           break;
         case ScheduledMessage::Kind::departed:
-          if (!readiness_[pair(rank, static_cast<std::size_t>(message.peer))].waiting.empty()) return false;
+          worker.waits_for_departure = !mail_->has_departed(rank, static_cast<std::size_t>(message.peer));
+          if (worker.waits_for_departure) return false;
           break;
         case ScheduledMessage::Kind::arrived:
           if (std::cmp_less(worker.arrived[message.peer].size(), message.arrivals)) return false;
           break;
         case ScheduledMessage::Kind::receive_any:
-          if (worker.point_to_point_messages == 0) return false;
-          --worker.point_to_point_messages;
+          if (worker.point_to_point_messages[worker.calls_begun] == 0) return false;
+          --worker.point_to_point_messages[worker.calls_begun];
+          ++worker.room;
+          answer_requests(rank);
           break;
         case ScheduledMessage::Kind::receive:
           std::deque<Message>& arrived = worker.arrived[message.peer];
@@ -334,7 +332,7 @@ class Iteration {
             Message forwarded = arrived.front();
             forwarded.from = rank;
             forwarded.to = static_cast<std::size_t>(peer);
-            depart(forwarded);
+            mail_->send(forwarded);
           }
           arrived.pop_front();
           break;
@@ -343,86 +341,26 @@ class Iteration {
     return true;
   }
 
-  static Message message_of(std::size_t from, const ScheduledMessage& message) {
+  Message message_from(std::size_t from, const ScheduledMessage& message) const {
     return {.from = from,
             .to = static_cast<std::size_t>(message.peer),
             .bytes = message.bytes,
             .is_point_to_point = message.is_point_to_point,
-            .pieces = message.pieces};
-  }
-
-  std::size_t pair(std::size_t from, std::size_t to) const { return from * workers_.size() + to; }
-
-  void send(const Message& message, bool when_ready = false) {
-    if (when_ready) {
-      Readiness& readiness = readiness_[pair(message.from, message.to)];
-      if (readiness.times == 0) {
-        readiness.waiting.push_back(message);
-        if (message.is_point_to_point) notify(message.from, message.to, Message::Content::request);
-        return;
-      }
-      --readiness.times;
-    }
-    depart(message);
-  }
-
-  // Takes the way of all messages, but no work: that is part of the work for the messages that it announces.
-  void notify(std::size_t from, std::size_t to, Message::Content content) {
-    depart({.from = from, .to = to, .content = content});
-  }
-
-  // Messages of a pair are sent one after the other, as over one connection.
-  void depart(const Message& message) {
-    std::deque<Message>& queue = departures_[pair(message.from, message.to)].queue;
-    queue.push_back(message);
-    if (queue.size() == 1) set_out(message);
-  }
-
-  // The transfer and the CPU's work for it overlap.
-  void set_out(const Message& message) {
-    const std::size_t id = pair(message.from, message.to);
-    Departure& departure = departures_.at(id);
-    departure.left = 1;
-    departure.latency_s = network_.start(message.from, message.to, message.bytes, id);
-    if (!cores_ || message.content != Message::Content::data) return;
-    const double core_s = machine_->model.costs.core_s(1.0 / message.pieces, message.bytes,
-                                                       network_.is_capped(message.from, message.to));
-    if (core_s == 0) return;
-    for (const std::size_t end : {message.from, message.to}) {
-      ++departure.left;
-      cores_->start(end, core_s / 2, Cores::Priority::network, [this, id] { leave(id); });
-    }
-  }
-
-  // Ends the transfer of a pair's first message, or the work for it at one end.
-  void leave(std::size_t id) {
-    Departure& departure = departures_.at(id);
-    if (--departure.left > 0) return;
-    const Message message = departure.queue.front();
-    departure.queue.pop_front();
-    set_timer(now_s_ + departure.latency_s, [this, message] { arrive(message); });
-    if (!departure.queue.empty()) set_out(departure.queue.front());
+            .pieces = message.pieces,
+            .call = workers_[from].calls_begun};
   }
 
   void arrive(const Message& message) {
     Worker& worker = workers_[message.to];
     switch (message.content) {
-      case Message::Content::ready: {
-        Readiness& readiness = readiness_[pair(message.to, message.from)];
-        if (readiness.waiting.empty()) {
-          ++readiness.times;
-        } else {
-          depart(readiness.waiting.front());
-          readiness.waiting.pop_front();
-        }
+      case Message::Content::ready:
         break;
-      }
       case Message::Content::request:
-        answer(message.to, message.from);
-        return;
+        worker.requests.push_back(message);
+        return answer_requests(message.to);
       case Message::Content::data:
         if (message.is_point_to_point) {
-          ++worker.point_to_point_messages;
+          ++worker.point_to_point_messages[message.call];
         } else {
           worker.arrived[static_cast<int>(message.from)].push_back(message);
         }
@@ -430,35 +368,38 @@ class Iteration {
     if (worker.call_began_s) resume(message.to);
   }
 
-  // Lets a point-to-point message come, now or when this worker takes any.
-  void answer(std::size_t rank, std::size_t from) {
+  // Lets point-to-point messages come for which there is room, as long as they are for this call.
+  void answer_requests(std::size_t rank) {
     Worker& worker = workers_[rank];
-    const bool takes_any = worker.call_began_s && std::holds_alternative<PointToPointCall>(
-                                                      worker.exchange->buckets[worker.bucket][worker.call]);
-    if (takes_any) {
-      notify(rank, from, Message::Content::ready);
-    } else {
-      worker.requests.push_back(from);
+    const auto is_for_this_call = [&](const Message& request) { return request.call == worker.calls_begun; };
+    while (worker.room > 0) {
+      const auto next = std::ranges::find_if(worker.requests, is_for_this_call);
+      if (next == worker.requests.end()) return;
+      mail_->notify(rank, next->from, Message::Content::ready);
+      worker.requests.erase(next);
+      --worker.room;
     }
   }
 
   SimulatedIteration result() const {
-    double ended_at_s = 0;
     for (std::size_t rank = 0; rank < workers_.size(); ++rank) {
       const Worker& worker = workers_[rank];
-      if (!worker.ended_at_s) {
+      if (!worker.ended_at_s || worker.round + 1 < std::ssize(ends_s_)) {
         throw Error(
             fmt::format("the trace's calls deadlock: worker {} waits at bucket {}", rank, worker.bucket));
       }
-      ended_at_s = std::max(ended_at_s, *worker.ended_at_s);
     }
     const Worker& first = workers_.front();
+    const double time_s = ends_s_.size() == 1
+                              ? ends_s_.front()
+                              : (ends_s_.back() - ends_s_.front()) / static_cast<double>(ends_s_.size() - 1);
     // Rank 0 would begin its next step now, and wait in that step's exchange for the last worker.
-    const double waits_s = ended_at_s - *first.ended_at_s;
-    return {.iteration_time_s = ended_at_s,
-            .computed_at_s = *first.computed_at_s,
-            .exposed_exchange_s = std::max(0.0, *first.exchanged_at_s - *first.computed_at_s) + waits_s,
-            .exchange_s = first.exchange_s + waits_s,
+    const double waits_s = time_s - (*first.ended_at_s - first.began_s);
+    const double exposed_s = std::max(0.0, *first.exchanged_at_s - *first.computed_at_s);
+    return {.iteration_time_s = time_s,
+            .computed_at_s = *first.computed_at_s - first.began_s,
+            .exposed_exchange_s = std::max(0.0, exposed_s + waits_s),
+            .exchange_s = std::max(0.0, first.exchange_s + waits_s),
             .exchanged_share = exchanged_share()};
   }
 
@@ -468,20 +409,17 @@ class Iteration {
                            [](double sum, const TimedBucket& bucket) { return sum + bucket.share; });
   }
 
-  FluidNetwork network_;
+  Timers timers_;
   ComputeTimes times_;
   double steps_ = 1;  // that the iteration stands for
   const CollectiveRouting& routing_;
   const SimulatedMachine* machine_;
   std::optional<SharedCores> cores_;
+  std::optional<Mail> mail_;
   std::vector<Worker> workers_;
+  std::vector<double> ends_s_;  // of each round, on the last worker
   std::vector<TimedBucket> layout_;
   std::vector<double> milestones_s_;  // when buckets are ready, and the end of compute, since the start
-  std::map<std::size_t, Departure> departures_;  // by pair
-  std::map<std::size_t, Readiness> readiness_;   // by pair
-  std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers_;
-  std::size_t timers_set_ = 0;
-  double now_s_ = 0;
 };
 
 }  // namespace

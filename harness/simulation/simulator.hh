@@ -17,9 +17,9 @@
 namespace thinpipe {
 
 struct SimulatedIteration {
-  double iteration_time_s = 0;  // until the last worker has new weights
+  double iteration_time_s = 0;  // from one step's end on the last worker to the next one's
   double computed_at_s = 0;     // of rank 0: the end of its forward and backward pass
-  // Of rank 0, including its wait for the last worker to end the iteration.
+  // Of rank 0, including how much longer than its own step the last worker's takes.
   double exposed_exchange_s = 0;
   double exchange_s = 0;       // time inside collectives
   double exchanged_share = 0;  // of the gradient's elements
@@ -41,7 +41,8 @@ class Simulator {
             CollectiveRouting routing = {}, std::optional<SimulatedMachine> machine = {})
       : topology_(topology), trace_(trace), times_(times), routing_(std::move(routing)), machine_(machine) {}
 
-  // Simulates an iteration that computes for `start_s` longer, at its start. If the step's exchange overlaps with later
+  // Simulates an iteration among others of its kind: a worker that has its result early begins its next step early. It
+  // computes for `start_s` longer, at its start. If the step's exchange overlaps with later
   // steps (Exchange::overlap_steps), simulates it from its beginning to the end of these steps, as one iteration. Throws
   // Error if the step's calls deadlock.
   SimulatedIteration iterate(const JointStep& step, double start_s = 0) const;
