@@ -63,8 +63,8 @@ TEST(CollectiveRun, SimulationsGoAlongTheTreeToo) {
   const auto exchange_s = [&](const char* name) {
     return simulated.at(name).at("iteration_time_s").at("exchange").get<double>();
   };
-  // The two move the same bytes around the same ring, in pieces of different sizes.
-  EXPECT_NEAR(exchange_s("ring"), exchange_s("gloo"), 1e-9 * exchange_s("gloo"));
+  // The two move the same bytes around a ring, in pieces of different sizes and with or without notices.
+  EXPECT_NEAR(exchange_s("ring"), exchange_s("gloo"), 0.02 * exchange_s("gloo"));
   EXPECT_DOUBLE_EQ(exchange_s("auto"), exchange_s("island"));
   EXPECT_LT(exchange_s("island"), 0.75 * exchange_s("ring"));
 }
