@@ -117,6 +117,7 @@ class CrossTraffic::Flow {
   }
 
   void send_bulk() {
+    limit_unsent_bytes();
     const std::vector<char> block(65536);
     while (!stopping_) {
       const bool is_on = flow_.is_on(seconds_since(start_));
@@ -127,6 +128,13 @@ class CrossTraffic::Flow {
     }
     const tcp_info info = tcp_info_of(sockets_.client);
     sent_ = static_cast<double>(info.tcpi_bytes_sent) + headers_of_segment * info.tcpi_segs_out;
+  }
+
+  // Otherwise a pause would begin with the megabytes that wait in the socket.
+  void limit_unsent_bytes() {
+    const int bytes = 65536;
+    system_call("limit the unsent bytes of " + name_,
+                ::setsockopt(sockets_.client.get(), IPPROTO_TCP, TCP_NOTSENT_LOWAT, &bytes, sizeof bytes));
   }
 
   void receive() {

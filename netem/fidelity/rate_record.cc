@@ -39,13 +39,14 @@ void RateRecord::FrameCounts::add(const FrameCounts& other) {
   lost += other.lost;
   expected += other.expected;
   variance += other.variance;
-  early_drops += other.early_drops;
 }
 
 void RateRecord::add(const LinkCounters& counters) {
   name_ = counters.name;
   if (!up_) return;
   if (!first_) first_ = slot_first_ = counters;
+  if (!first_up_) first_up_ = counters;
+  last_up_ = counters;
   if (last_ && counters.time_s > last_->time_s) {
     if (is_late(counters.time_s - last_->time_s)) {
       slot_.add_unknown(*last_, counters);
@@ -73,6 +74,9 @@ void RateRecord::set_shape(const LinkShape& shape) {
 
 void RateRecord::set_up(bool up) {
   break_off();
+  early_drops_ += early_drops_since_up();
+  first_up_.reset();
+  last_up_.reset();
   up_ = up;
 }
 
@@ -88,15 +92,20 @@ void RateRecord::break_off() {
 RateRecord::FrameCounts RateRecord::frame_counts_since_break() const {
   if (!last_) return {};
   const double share = share_of_losses(shape_.impairments);
-  const std::uint64_t drops = last_->drops - first_->drops;
-  const std::uint64_t full = last_->full_queue_drops - first_->full_queue_drops;
   const std::uint64_t lost = last_->lost_on_purpose - first_->lost_on_purpose;
   const auto frames = static_cast<double>(last_->packets - first_->packets + lost);
   return {.frames = frames,
           .lost = static_cast<double>(lost),
           .expected = frames * share,
-          .variance = frames * share * (1 - share),
-          .early_drops = drops > full + lost ? drops - full - lost : 0};
+          .variance = frames * share * (1 - share)};
+}
+
+std::uint64_t RateRecord::early_drops_since_up() const {
+  if (!last_up_) return 0;
+  const std::uint64_t drops = last_up_->drops - first_up_->drops;
+  const std::uint64_t full = last_up_->full_queue_drops - first_up_->full_queue_drops;
+  const std::uint64_t lost = last_up_->lost_on_purpose - first_up_->lost_on_purpose;
+  return drops > full + lost ? drops - full - lost : 0;
 }
 
 void RateRecord::finish_slot(const LinkCounters& counters, double min_s) {
@@ -147,6 +156,7 @@ std::vector<Check> RateRecord::checks() const {
                .rate_of = name};
   Check slowest{.name = "5th percentile of rate while backlogged " + name,
                 .asked = fmt::format("at least {:.2f} of the cap", lowest_5th_percentile)};
+  const std::uint64_t early_drops = early_drops_ + early_drops_since_up();
   const std::vector<double> ratios = window_ratios();
   if (ratios.size() >= min_windows) {
     const double middle = quantile(ratios, 0.5);
@@ -170,8 +180,8 @@ std::vector<Check> RateRecord::checks() const {
                              .ok = max_rate_ratio_ <= 1 + rounding},
                             {.name = "drops before the queue is full " + name,
                              .asked = 0,
-                             .measured = frame_counts.early_drops,
-                             .ok = frame_counts.early_drops == 0}};
+                             .measured = early_drops,
+                             .ok = early_drops == 0}};
   if (lossy_) out.push_back(loss_check(frame_counts));
   return out;
 }

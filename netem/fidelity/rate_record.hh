@@ -61,7 +61,6 @@ class RateRecord {
     double lost = 0;
     double expected = 0;  // losses
     double variance = 0;  // of the losses
-    std::uint64_t early_drops = 0;
 
     void add(const FrameCounts& other);
   };
@@ -76,6 +75,11 @@ class RateRecord {
   void break_off();
   FrameCounts frame_counts_since_break() const;
 
+  // Returns the drops by a queue that was not full since the link was last down. The counters of a reading are read one
+  // after the other, the queue's after the shaper's, so that a drop in between counts as one by a full queue. Breaks in
+  // between would count it the other way round.
+  std::uint64_t early_drops_since_up() const;
+
   Check loss_check(const FrameCounts& frame_counts) const;
 
   // Returns rate while backlogged / cap, for each window.
@@ -86,6 +90,9 @@ class RateRecord {
   std::string name_;
   std::optional<LinkCounters> first_;  // since the last break
   std::optional<LinkCounters> last_;
+  std::optional<LinkCounters> first_up_;  // since the link was last down
+  std::optional<LinkCounters> last_up_;
+  std::uint64_t early_drops_ = 0;  // before that
   // The running median of the time between readings.
   double usual_gap_s_ = std::chrono::duration<double>(sampling_period).count();
   FrameCounts frame_counts_;  // before the last break

@@ -84,6 +84,13 @@ TEST(CrossTraffic, PausesBetweenItsTimes) {
   EXPECT_NEAR(pausing.flow.sent / constant.flow.sent, 1.0 / 3, 0.1);
 }
 
+// What waits in its socket would go on through the pause.
+TEST(CrossTraffic, AConnectionPausesToo) {
+  const Measured constant = send({});
+  const Measured pausing = send({.on_s = 0.1, .off_s = 0.2});
+  EXPECT_LT(pausing.flow.sent / constant.flow.sent, 0.5);
+}
+
 TEST(CrossTraffic, SendsNothingMoreOnceItIsStopped) {
   const Network network(three_switch());
   CrossTraffic traffic(network, {{.from = network.hosts().front().name,

@@ -183,6 +183,25 @@ TEST(RateRecordTest, FramesAreLostInTheShareThatWasAsked) {
   EXPECT_THAT(check_of(50, 0).note, testing::HasSubstr("not judged"));
 }
 
+// The second counter of a reading includes a drop that the first one does not.
+TEST(RateRecordTest, ADropWhileCountersAreReadIsNotEarly) {
+  RateRecord record(shape);
+  record.add({.name = "a->b", .drops = 5, .full_queue_drops = 5, .time_s = 1});
+  record.add({.name = "a->b", .drops = 8, .full_queue_drops = 9, .time_s = 2});
+  LinkShape other = shape;
+  other.rate_bit_per_s = 50e6;
+  record.set_shape(other);
+  record.add({.name = "a->b", .drops = 8, .full_queue_drops = 9, .time_s = 2.1});
+  record.add({.name = "a->b", .drops = 12, .full_queue_drops = 12, .time_s = 3});
+  EXPECT_TRUE(record.checks()[3].ok);
+  record.set_up(false);
+  record.set_up(true);
+  record.add({.name = "a->b", .drops = 30, .full_queue_drops = 20, .time_s = 4});
+  EXPECT_TRUE(record.checks()[3].ok) << "while the link was down";
+  record.add({.name = "a->b", .drops = 32, .full_queue_drops = 20, .time_s = 5});
+  EXPECT_EQ(record.checks()[3].measured, 2);
+}
+
 // Of 100 frames, 45 get a copy and survive, 5 get a copy and do not, 5 are lost for good, and 4.5 of 45 copies are lost.
 TEST(RateRecordTest, CopiesChangeTheShareOfLosses) {
   LinkShape copying = shape;
