@@ -39,8 +39,8 @@ bool Mail::has_departed(std::size_t from, std::size_t to) {
   return readiness_[pair(from, to)].waiting.empty() && departures_[pair(from, to)].queue.size() <= 1;
 }
 
-void Mail::messages_sent() {
-  for (const std::size_t pair : std::exchange(sent_, {})) leave(pair);
+void Mail::advance(double time_s) {
+  for (const std::size_t pair : network_.advance(time_s)) leave(pair);
 }
 
 // The transfer and the CPU's work for it overlap.

@@ -31,7 +31,7 @@ struct Message {
   std::size_t call = 0;  // of a point-to-point message and its request: the number of the sender's call
 };
 
-// What messages take on the workers' cores. Without cores, nothing.
+// The cores on which messages take time, if there are any, and how much.
 struct MailWork {
   SharedCores* cores = nullptr;
   CommunicationCosts costs = {};
@@ -60,18 +60,17 @@ class Mail {
   // Returns the time until the next message has been sent; infinity if none is in flight.
   double next_completion_s() { return network_.next_completion_s(); }
 
-  // Advances the network, at most to the next completion. Call messages_sent() when the time has advanced.
-  void advance(double time_s) { sent_ = network_.advance(time_s); }
-  void messages_sent();
+  // Advances the network, at most to the next completion, after `timers`.
+  void advance(double time_s);
 
  private:
-  // Of a pair's messages that are in flight, or whose CPU time is not over.
+  // A pair's messages that have left or wait for the one before them; the first one's transfer or CPU time is not over.
   struct Departure {
     std::deque<Message> queue = {};
     int left = 0;          // of the transfer and the work at both ends, for the first message
     double latency_s = 0;  // of the first message, after these
   };
-  // Of a pair's messages that leave when the receiver is ready.
+  // A pair's messages that wait for their receiver, or how many more it waits for.
   struct Readiness {
     int times = 0;  // that the receiver was ready without a message that waits
     std::deque<Message> waiting = {};
@@ -88,7 +87,6 @@ class Mail {
   MailWork work_;
   std::function<void(const Message&)> arrive_;
   std::function<void(std::size_t)> departed_;
-  std::vector<std::size_t> sent_;                // pairs
   std::map<std::size_t, Departure> departures_;  // by pair
   std::map<std::size_t, Readiness> readiness_;   // by pair
 };

@@ -17,7 +17,7 @@
 namespace thinpipe {
 namespace {
 
-// An iteration is simulated so many times in a row. The first one, which all workers begin together, does not count.
+// How often an iteration is simulated in a row. All workers begin the first one together, so it does not count.
 constexpr int rounds = 3;
 
 // One worker: its communication thread with its buckets in order, each bucket's calls, and the current call's
@@ -40,7 +40,7 @@ struct Worker {
   std::size_t calls_begun = 0;
   std::map<std::size_t, int> point_to_point_messages = {};  // not yet received, by the number of the call
   std::deque<Message> requests = {};                        // for later calls, or until there is room
-  std::size_t room = 0;                                     // for so many more point-to-point messages
+  std::size_t room = 0;  // the number of point-to-point messages that may come
 
   int round = 0;
   double began_s = 0;  // when the round began
@@ -91,7 +91,6 @@ class Iteration {
       std::vector<std::function<void()>> ended;
       if (cores_) cores_->advance(passes_s, ended);
       mail_->advance(passes_s);
-      mail_->messages_sent();
       for (const auto& action : ended) action();
       timers_.run();
     }

@@ -19,7 +19,7 @@ namespace thinpipe {
 struct SimulatedIteration {
   double iteration_time_s = 0;  // from one step's end on the last worker to the next one's
   double computed_at_s = 0;     // of rank 0: the end of its forward and backward pass
-  // Of rank 0, including how much longer than its own step the last worker's takes.
+  // Of rank 0. Includes by how much the last worker's step is longer than that of rank 0.
   double exposed_exchange_s = 0;
   double exchange_s = 0;       // time inside collectives
   double exchanged_share = 0;  // of the gradient's elements

@@ -84,7 +84,7 @@ TEST(CrossTraffic, PausesBetweenItsTimes) {
   EXPECT_NEAR(pausing.flow.sent / constant.flow.sent, 1.0 / 3, 0.1);
 }
 
-// What waits in its socket would go on through the pause.
+// Without a limit, megabytes would wait in its socket, and be sent during the pause.
 TEST(CrossTraffic, AConnectionPausesToo) {
   const Measured constant = send({});
   const Measured pausing = send({.on_s = 0.1, .off_s = 0.2});

@@ -202,7 +202,7 @@ TEST(RateRecordTest, ADropWhileCountersAreReadIsNotEarly) {
   EXPECT_EQ(record.checks()[3].measured, 2);
 }
 
-// Of 100 frames, 45 get a copy and survive, 5 get a copy and do not, 5 are lost for good, and 4.5 of 45 copies are lost.
+// Of 100 frames, 5 are lost without a copy and 45 get a copy besides, of which 4.5 are lost: 9.5 of 145.
 TEST(RateRecordTest, CopiesChangeTheShareOfLosses) {
   LinkShape copying = shape;
   copying.impairments = {.loss = 0.1, .duplication = 0.5};

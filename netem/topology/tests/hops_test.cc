@@ -69,7 +69,7 @@ TEST(HopsTest, CopiesMakeUpForLosses) {
   };
   EXPECT_DOUBLE_EQ(never_arrives(R"("loss": 0.1)", R"("loss": 0.2)"), 1 - 0.9 * 0.8);
   EXPECT_DOUBLE_EQ(never_arrives(R"("loss": 0.1, "duplication": 0.5)", R"("delay": "1 ms")"), 0.05);
-  // Of two copies that reach the second link, both must be lost.
+  // If the first link copies a frame, the second one must lose both.
   EXPECT_DOUBLE_EQ(never_arrives(R"("duplication": 0.5)", R"("loss": 0.2)"), 0.5 * 0.2 + 0.5 * 0.2 * 0.2);
 }
 
