@@ -8,15 +8,16 @@ import shlex
 import signal
 import subprocess
 import time
+from collections import Counter
 from pathlib import Path
 
-from soaking.invariants import check_records_stay, check_starts, completed_records, labels_of, starts_in
+from soaking.invariants import Sample, check_records_stay, check_starts, completed_records, labels_of, starts_in
 from soaking.surroundings import descriptors, is_worker, marked_processes, memory_kib
 from soaking.turn import Round, Violation
 
 COMMAND_LIMIT_S = 900.0
 SAMPLE_EVERY_S = 0.1
-# Short, so that some sample falls between two runs: there the controller holds nothing of a run.
+# Short, so that some sample falls between two runs: there the controller has the least memory.
 SAMPLE_LONG_SWEEP_EVERY_S = 0.01
 
 
@@ -45,17 +46,16 @@ def disturb(turn: Round, process: subprocess.Popen) -> None:
             turn.notes.append("the worker had ended")
 
 
-def sample_of(turn: Round, log: Path) -> list[tuple[int, int, int]]:
-    """Returns the runs so far, and the memory and descriptors of the controller's processes; empty if it has ended."""
+def sample_of(turn: Round, log: Path) -> list[Sample]:
+    """Returns what the controller's processes hold at present; empty if they have ended."""
     processes = [each for each in marked_processes(turn.mark) if not is_worker(each)]
-    values = [(memory_kib(each), descriptors(each)) for each in processes]
-    known = [(memory, opened) for memory, opened in values if memory is not None and opened is not None]
-    if not known:
-        return []
-    return [(starts_in(log).total(), sum(memory for memory, _ in known), sum(opened for _, opened in known))]
+    opened = sum(map(descriptors, processes), Counter())
+    # After the descriptors: a process that ends loses its memory first, and must not seem to have closed everything.
+    memory = [kib for kib in map(memory_kib, processes) if kib is not None]
+    return [Sample(starts_in(log).total(), sum(memory), opened)] if memory else []
 
 
-def watch(turn: Round, process: subprocess.Popen, log: Path, disturb_after_s: float | None) -> list[tuple[int, int, int]]:
+def watch(turn: Round, process: subprocess.Popen, log: Path, disturb_after_s: float | None) -> list[Sample]:
     """Waits for the command, disturbs it once, and samples the controller of a long sweep."""
     began = time.monotonic()
     samples = []

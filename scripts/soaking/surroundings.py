@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,11 +48,14 @@ def memory_kib(process: int) -> int | None:
     return int(found[1]) if found else None
 
 
-def descriptors(process: int) -> int | None:
-    try:
-        return len(os.listdir(f"/proc/{process}/fd"))
-    except OSError:
-        return None
+def descriptors(process: int) -> Counter[str]:
+    """Counts the open descriptors by what they show: a file's name or a kind such as "socket", without numbers."""
+    kinds: Counter[str] = Counter()
+    with contextlib.suppress(OSError):  # the process, or one descriptor, has gone
+        for descriptor in Path(f"/proc/{process}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                kinds[re.sub(r"[0-9a-f]{16}|\d+", "#", Path(os.readlink(descriptor)).name)] += 1
+    return kinds
 
 
 def eventually(holds: Callable[[], bool], within_s: float) -> bool:

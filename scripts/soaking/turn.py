@@ -58,7 +58,7 @@ def make_experiment(turn: Round) -> dict:
         return {
             "name": "soak",
             "base": base_of("loopback", 2, 10),
-            "sweep": {"mode": ["live"], "method": methods(["dense", "topk"]), "seed": list(range(1, turn.random.randint(8, 12)))},
+            "sweep": {"mode": ["live"], "method": methods(["dense", "topk"]), "seed": list(range(1, turn.random.randint(12, 18)))},
         }
     modes = choose.choice((["live"], ["converge"], ["replay"], ["simulate"], ["replay", "simulate"], ["live", "replay"]))
     if turn.disturbance == "planned fault":

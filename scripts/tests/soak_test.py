@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import random
 import signal
 import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[1] / "soak.py"
 sys.path.insert(0, str(SCRIPT.parent))
-from soaking.surroundings import Surroundings, shared_memory_in_use  # noqa: E402
+from soaking.invariants import Sample, check_flat  # noqa: E402
+from soaking.surroundings import Surroundings, descriptors, shared_memory_in_use  # noqa: E402
+from soaking.turn import Round, Violation  # noqa: E402
 
 # Completes each run of the experiment that has no record. FAULT, an attribute of the file below, is what it does wrong.
 PROGRAM = """#!/usr/bin/env python3
@@ -124,6 +129,27 @@ class SoakTest(unittest.TestCase):
 
     def test_a_command_that_fails(self) -> None:
         self.assert_violated("status", "the undisturbed command ended with 1")
+
+    def judge(self, memory_kib: Callable[[int], int], opened: Callable[[int], Counter[str]]) -> None:
+        samples = [Sample(run, memory_kib(run), opened(run)) for run in range(1, 25) for _ in range(3)]
+        check_flat(Round(1, 1, self.folder, SCRIPT, random.Random(1), True, 1.0), samples)
+
+    def test_memory_and_descriptors_that_grow(self) -> None:
+        self.judge(lambda _: 1000, lambda _: Counter(socket=2))
+        with self.assertRaisesRegex(Violation, "memory grew by"):
+            self.judge(lambda run: 1000 + 200 * run, lambda _: Counter(socket=2))
+        with self.assertRaisesRegex(Violation, "kept [0-9]+ descriptors more .socket. after 24 runs"):
+            self.judge(lambda _: 1000, lambda run: Counter(socket=2 + run, file=3))
+
+    def test_a_busy_machine_may_leave_no_sample_between_two_runs(self) -> None:
+        between, within = Counter(log=1), Counter(log=1, socket=2)
+        self.judge(lambda _: 1000, lambda run: between if run == 7 else within)
+
+    def test_descriptors_are_counted_by_kind(self) -> None:
+        first = descriptors(os.getpid())
+        with open(os.devnull):
+            self.assertEqual(descriptors(os.getpid()) - first, Counter(null=1))
+        self.assertEqual(descriptors(2**22 + 1), Counter())
 
 
 if __name__ == "__main__":
