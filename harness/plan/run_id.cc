@@ -59,6 +59,7 @@ struct LaterOption {
 
 const std::vector<LaterOption> later_options = {
     {"dgc", "sparsifier", "top_k"}, {"gmc", "sparsifier", "top_k"},  {"gmc", "detached", 0.0},
+    {"gmc", "scope", "bucket"},     {"ok_topk", "indices", "u32"},   {"spardl", "indices", "u32"},
     {"iwp", "alpha", 0.01},         {"ok_topk", "vectors", "dense"}, {"sbc", "vectors", "dense"},
     {"spardl", "vectors", "dense"}, {"spardl", "teams", 1},          {"topk", "vectors", "dense"}};
 

@@ -3,21 +3,10 @@
 
 #include <map>
 
-#include "trainer/models/foreign_module.hh"
+#include "trainer/models/batch_normalisation.hh"
 #include "trainer/pruning/mask.hh"
 
 namespace thinpipe::trainer {
-namespace {
-
-bool normalises_batches(const torch::nn::Module& module) {
-  const auto* const foreign = module.as<ForeignModule>();
-  if (foreign != nullptr) return foreign->kind() == ForeignModule::Kind::batch_normalisation;
-  return module.as<torch::nn::BatchNorm1d>() != nullptr || module.as<torch::nn::BatchNorm2d>() != nullptr ||
-         module.as<torch::nn::BatchNorm3d>() != nullptr;
-}
-
-}  // namespace
-
 Scoring::Scoring(Model& model) {
   for (const torch::Tensor& buffer : model.buffers()) buffers_.emplace_back(buffer, buffer.clone());
   std::map<std::string, torch::Tensor> by_name;

@@ -47,20 +47,6 @@ Total total_over_workers(double sum, std::int64_t count, Collective& collective)
           .count = totals[1].item<std::int64_t>()};
 }
 
-void share_buffers(torch::nn::Module& model, Collective& collective, RunningStatistics statistics) {
-  for (torch::Tensor& buffer : model.buffers()) {
-    torch::Tensor flat = buffer.cpu().reshape({-1});
-    // Integers count batches, which are equally many on every worker.
-    if (statistics == RunningStatistics::mean && flat.is_floating_point()) {
-      flat.div_(collective.world_size());
-      collective.all_reduce(flat, Reduction::sum);
-    } else {
-      collective.broadcast(flat, 0);
-    }
-    buffer.copy_(flat.view(buffer.sizes()));
-  }
-}
-
 }  // namespace
 
 std::int64_t evaluation_batch(const Dataset& dataset) {
@@ -96,7 +82,7 @@ PartialEvaluation evaluate_part(Model& model, const Dataset& dataset, std::int64
 Evaluation evaluate(Model& model, const Dataset& dataset, Collective& collective,
                     RunningStatistics statistics) {
   const torch::NoGradGuard no_grad;
-  share_buffers(model, collective, statistics);
+  share_running_statistics(model, collective, statistics);
   const PartialEvaluation part = evaluate_part(model, dataset, collective.rank(), collective.world_size());
   const Total total = total_over_workers(part.loss_sum, part.correct, collective);
   const auto labels = static_cast<double>(dataset.test().labels.numel());

@@ -5,18 +5,13 @@
 #include "trainer/collectives/collective.hh"
 #include "trainer/datasets/dataset.hh"
 #include "trainer/models/model.hh"
+#include "trainer/training/running_statistics.hh"
 
 namespace thinpipe::trainer {
 
 struct Evaluation {
   double loss = 0;  // mean cross-entropy over the test set, in nats per example; for text, per byte; or NaN
   double accuracy = 0;  // share of test examples (for text, of bytes) whose largest logit is the label's
-};
-
-// The running statistics of normalisation layers in an evaluation. Training does not synchronise them.
-enum class RunningStatistics {
-  rank_0,  // as in DistributedDataParallel
-  mean,    // over workers
 };
 
 // Evaluates the contiguous N-th part of worker r on worker r, and returns the same sums on all. Collective.

@@ -57,10 +57,12 @@ struct LoopOptions {
                          "that have error feedback or momentum, each worker's gradient before "
                          "synchronisation; null: never",
                .above = 0});
-    field("running_statistics", running_statistics,
-          Rule{.effect = "running statistics of normalisation layers in evaluations: those of rank 0, as in "
-                         "DistributedDataParallel, or the mean over workers, whose data may differ",
-               .one_of = {"rank_0", "mean"}});
+    field(
+        "running_statistics", running_statistics,
+        Rule{.effect = "running statistics of normalisation layers in evaluations: those of rank 0, as in "
+                       "DistributedDataParallel, or the mean over workers, whose data may differ; with local "
+                       "steps, the mean of each worker's, estimated again at the common weights",
+             .one_of = {"rank_0", "mean"}});
   }
 };
 

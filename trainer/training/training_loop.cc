@@ -27,10 +27,6 @@ namespace {
 constexpr std::int64_t kZeroCheckInterval = 100;
 constexpr const char* kErrorsKey = "loop.errors";
 
-RunningStatistics running_statistics(const TrainingConfig& config) {
-  return config.training.running_statistics == "mean" ? RunningStatistics::mean : RunningStatistics::rank_0;
-}
-
 }  // namespace
 
 TrainingLoop::TrainingLoop(const TrainingConfig& config, const Dataset& dataset,
@@ -326,6 +322,16 @@ void TrainingLoop::check_mask_if_due() {
     check_mask_replicas(*mask_, exchange_->idle_collective());
 }
 
+RunningStatistics TrainingLoop::prepare_statistics() {
+  if (!exchange_->rounds()) {
+    return config_.training.running_statistics == "mean" ? RunningStatistics::mean
+                                                         : RunningStatistics::rank_0;
+  }
+  BatchLoader loader(dataset_, batch_options(config_, dataset_, collective_->rank()));
+  estimate_running_statistics(*model_, [&](std::int64_t batch) { return loader.load(batch); });
+  return RunningStatistics::mean;
+}
+
 void TrainingLoop::evaluate_now() {
   enter(WorkerStatus::Phase::evaluating);
   MeteredCollective& network = exchange_->idle_collective();
@@ -333,7 +339,7 @@ void TrainingLoop::evaluate_now() {
   std::optional<double> train_loss;
   if (progress_.loss_count > 0)
     train_loss = mean_over_workers(progress_.loss_sum, progress_.loss_count, network);
-  const Evaluation evaluation = evaluate(*model_, dataset_, network, running_statistics(config_));
+  const Evaluation evaluation = evaluate(*model_, dataset_, network, prepare_statistics());
   spdlog::info("after iteration {}: test loss {:.6g}, accuracy {:.4f}", progress_.iteration, evaluation.loss,
                evaluation.accuracy);
   progress_.loss_sum = 0;

@@ -14,6 +14,7 @@
 #include "trainer/training/checkpoint.hh"
 #include "trainer/training/model_exchange.hh"
 #include "trainer/training/progress.hh"
+#include "trainer/training/running_statistics.hh"
 #include "trainer/training/stop_request.hh"
 #include "trainer/training/straggler.hh"
 #include "trainer/training/times_report.hh"
@@ -112,6 +113,8 @@ class TrainingLoop {
   void report_start() const;
   void begin_step();
   StepReport finish_step();
+  // With local steps, the running statistics belong to other weights than the common ones.
+  RunningStatistics prepare_statistics();
   void evaluate_now();
   void check_replicas_if_due();
   void checkpoint_if_due();

@@ -5,7 +5,7 @@
 #include "trainer/base/philox.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
-#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/largest_entries.hh"
 #include "trainer/synchronisers/sparse/local_momentum.hh"
 #include "trainer/synchronisers/sparse/random_block_exchange.hh"
 #include "trainer/synchronisers/sparse/sampled_top_k.hh"
@@ -175,9 +175,7 @@ class DgcTopK : public WithLocalMomentum<Sparsifier> {
 
  private:
   static std::int64_t count_at(double ratio, const Bucket& bucket) {
-    std::int64_t count = 0;
-    for (const Slice& slice : bucket.slices) count += kept_count(ratio, slice.size);
-    return count;
+    return count_of_largest(bucket, ratio, ChoiceScope::tensor);
   }
 
   std::uint64_t seed_;

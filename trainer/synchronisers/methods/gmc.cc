@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "common/support/options.hh"
-#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/global_momentum.hh"
-#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/largest_entries.hh"
 #include "trainer/synchronisers/sparse/random_block_exchange.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
-#include "trainer/synchronisers/sparse/top_k.hh"
 
 namespace thinpipe::trainer {
 namespace {
@@ -16,7 +16,7 @@ namespace {
 //   g = gradient at w_t - λ·η_t·e;  acc = g - (μ/η_{t-1})·(w_t - w_{t-1}) + e
 //   send acc[I];  e' = acc off I, 0 on I;  out = the mean over workers of what they sent
 // GMC has λ = 0, GMC+ λ = detached > 0. The entries I are
-//   top_k: for each bucket of n entries the k largest |acc|, k = max(1, floor(ratio·n)), each worker's own
+//   top_k: of each bucket or tensor of n entries the k largest |acc|, k = max(1, floor(ratio·n)), each worker's own
 //   random_block (RBGS): for each tensor of n entries k successive ones from a random start, the last being
 //     followed by the first, drawn alike on every worker in every step
 // Each worker adds the whole movement, so the mean over workers contains it once. Zhao et al., Global
@@ -47,18 +47,16 @@ struct GmcOptions {
   double momentum = 0.9;
   std::string sparsifier = "top_k";
   double detached = 0;
+  std::string scope = "bucket";
   std::string indices = "u32";
 
   void visit(auto& field) {
     field("ratio", ratio,
-          Rule{.effect = "kept fraction of a bucket's entries; of a tensor's with random blocks",
-               .above = 0,
-               .at_most = 1});
+          Rule{.effect = "kept fraction of the entries of a bucket or tensor", .above = 0, .at_most = 1});
     field("momentum", momentum, Rule{.effect = "momentum coefficient", .at_least = 0, .below = 1});
     field("sparsifier", sparsifier,
-          Rule{.effect =
-                   "kept entries: top_k, the largest of each bucket; random_block, successive ones of each "
-                   "tensor from a random start, the same on every worker, over packed all-reduce",
+          Rule{.effect = "kept entries: top_k, the largest; random_block, successive ones of each "
+                         "tensor from a random start, the same on every worker, over packed all-reduce",
                .one_of = {"top_k", random_block_name}});
     field("detached", detached,
           Rule{.effect =
@@ -66,6 +64,9 @@ struct GmcOptions {
                    "would move the weights",
                .at_least = 0,
                .at_most = 1});
+    field("scope", scope,
+          Rule{.effect = "top_k keeps the largest entries of each bucket, or of each tensor, as dgc does",
+               .one_of = {"bucket", "tensor"}});
     field("indices", indices,
           Rule{.effect = "how the indices of top_k are encoded, as in topk",
                .one_of = Sparsifier::index_options()});
@@ -127,7 +128,8 @@ class WithGlobalMomentum : public Base, public AdjustableRatio {
 class GmcTopK : public WithGlobalMomentum<Sparsifier> {
  public:
   GmcTopK(const GmcOptions& options, const SynchroniserContext& context)
-      : WithGlobalMomentum(options, context, options.indices) {}
+      : WithGlobalMomentum(options, context, options.indices),
+        scope_(options.scope == "tensor" ? ChoiceScope::tensor : ChoiceScope::bucket) {}
 
   MethodProperties properties() const override { return with_momentum(Sparsifier::properties()); }
 
@@ -135,14 +137,19 @@ class GmcTopK : public WithGlobalMomentum<Sparsifier> {
   void accumulate(Bucket& bucket) override { momentum().accumulate(bucket); }
 
   std::vector<std::uint32_t> choose(const Bucket& bucket) override {
-    return top_k_indices(floats(bucket.gradient), static_cast<std::size_t>(count_for(bucket)));
+    return largest_entries(bucket, ratio(), scope_);
   }
 
   void store_residual(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
     momentum().store_residual(bucket);
   }
 
-  std::int64_t count_for(const Bucket& bucket) const override { return kept_count(ratio(), bucket.size); }
+  std::int64_t count_for(const Bucket& bucket) const override {
+    return count_of_largest(bucket, ratio(), scope_);
+  }
+
+ private:
+  ChoiceScope scope_;
 };
 
 class GmcRandomBlock : public WithGlobalMomentum<Synchroniser> {
@@ -183,12 +190,16 @@ THINPIPE_REGISTER(Synchroniser){
     [](JsonObject& object, const SynchroniserContext& context) -> std::unique_ptr<Synchroniser> {
       const auto options = read_options<GmcOptions>(object);
       if (options.sparsifier != random_block_name) return std::make_unique<GmcTopK>(options, context);
-      if (options.indices != GmcOptions{}.indices) {
+      const auto refuse = [&object](const char* option, const char* what) {
         throw InputError(
-            object.place_of("indices"),
-            "has no effect with \"sparsifier\": \"random_block\": every worker keeps the same "
-            "entries, so no indices are sent; leave it out, or choose \"sparsifier\": \"top_k\"");
-      }
+            object.place_of(option),
+            fmt::format("has no effect with \"sparsifier\": \"random_block\": {}; leave it out, or choose "
+                        "\"sparsifier\": \"top_k\"",
+                        what));
+      };
+      if (options.indices != GmcOptions{}.indices)
+        refuse("indices", "every worker keeps the same entries, so no indices are sent");
+      if (options.scope != GmcOptions{}.scope) refuse("scope", "blocks are always of tensors");
       return std::make_unique<GmcRandomBlock>(options, context);
     }};
 

@@ -10,9 +10,9 @@
 #include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sparse/entry_code.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/ok_topk_choice.hh"
-#include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/vectors_option.hh"
 
@@ -23,6 +23,7 @@ struct OkTopkOptions {
   double ratio = 0.01;
   std::int64_t threshold_every = 32;
   std::int64_t boundaries_every = 64;
+  std::string indices = "u32";
   std::string vectors = "dense";
 
   void visit(auto& field) {
@@ -34,6 +35,9 @@ struct OkTopkOptions {
     field("boundaries_every", boundaries_every,
           Rule{.effect = "steps between new partitions of the entries among the workers that sum them",
                .at_least = 1});
+    field("indices", indices,
+          Rule{.effect = "how indices are encoded: u32, 4 bytes each; u16, 2 bytes in parts of a region",
+               .one_of = EntryCode::options()});
     field("vectors", vectors, vectors_rule());
   }
 };
@@ -59,11 +63,11 @@ struct OkTopkOptions {
 //
 // State: e, float32 [n]; per bucket an age, the latest k, two thresholds and N + 1 boundaries, which are
 // reset in a new layout. Payload about 8k + 8k/N bytes, at most 8·4k/3 twice; 4N + 4 for sizes; 8(N - 1) with
-// new regions.
+// new regions. With u16, 6 bytes per entry instead of 8, and 4 per message and per 65536 elements.
 class OkTopk : public Synchroniser, public AdjustableRatio {
  public:
   OkTopk(const OkTopkOptions& options, const SynchroniserContext& context)
-      : options_(options), residual_(context.parameters) {}
+      : options_(options), code_(options.indices), residual_(context.parameters) {}
 
   MethodProperties properties() const override {
     return {.estimate = Estimate::error_feedback, .traffic_depends_on_data = true};
@@ -110,7 +114,8 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     const Messages received = exchange_any(split_by_owner(values, own, choice.boundaries), network);
     const std::vector<float> sums = sums_of_region(received, choice.boundaries, network.rank());
     const torch::Tensor message =
-        message_of(write_entries(choice.choose_of_region(sums, k_of_region, estimates, network.rank())));
+        encoded(choice.choose_of_region(sums, k_of_region, estimates, network.rank()),
+                range_of(choice.boundaries, static_cast<std::size_t>(network.rank())));
     const std::vector<SparseEntry> all =
         choice.choose_of_all(join(gather_any(message, network), choice.boundaries), k, estimates);
 
@@ -130,13 +135,16 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
         static_cast<double>(OkTopkChoice::largest_count(kept_count(options_.ratio, bucket.size)));
     // Owners have disjoint regions, which together hold no more than all entries.
     const double from_others = std::min((world_size - 1) * most, static_cast<double>(bucket.size));
-    const double to_owners = world_size == 1 ? 0 : most;
+    const double to_owners = world_size == 1 ? 0 : bytes_of(most);
+    const double to_all = bytes_of(from_others);
+    // Heads of messages with short indices: all regions together, once to the owners and once from them.
+    const double heads = head_bytes(bucket.size, world_size);
     const ExpectedTraffic entries{
-        .payload_bytes = 2 * most * sparse_entry_bytes,
-        .sent_bytes = (to_owners + from_others) * sparse_entry_bytes,
-        .pairwise_bytes = to_owners * sparse_entry_bytes,
-        .gathered_bytes = from_others * sparse_entry_bytes,
-        .delivered_bytes = ((world_size - 1) * most + from_others) * sparse_entry_bytes};
+        .payload_bytes = 2 * (bytes_of(most) + heads),
+        .sent_bytes = to_owners + to_all + 2 * heads,
+        .pairwise_bytes = to_owners + heads,
+        .gathered_bytes = to_all + heads,
+        .delivered_bytes = (world_size - 1) * (bytes_of(most) + heads) + to_all + heads};
     return sizes_traffic(world_size) + entries + all_reduce_traffic(8 * (world_size - 1), world_size);
   }
 
@@ -146,13 +154,16 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
     const double usual = k / world_size;
     const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);
-    const auto leaving = static_cast<double>((world_size - 1) * sparse_entry_bytes);
-    const double sent = (k / world_size + gathered) * leaving;
-    const ExpectedTraffic entries{.payload_bytes = (k + gathered) * sparse_entry_bytes,
-                                  .sent_bytes = sent,
-                                  .pairwise_bytes = k / world_size * leaving,
-                                  .gathered_bytes = gathered * leaving,
-                                  .delivered_bytes = sent};
+    // Of a region. Heads of short indices are in each.
+    const double heads = head_bytes(bucket.size, world_size) / world_size;
+    const double leaving = world_size - 1;
+    const double to_owners = leaving * (bytes_of(k / world_size) + heads);
+    const double to_all = leaving * (bytes_of(gathered) + heads);
+    const ExpectedTraffic entries{.payload_bytes = bytes_of(k + gathered) + heads * (world_size + 1),
+                                  .sent_bytes = to_owners + to_all,
+                                  .pairwise_bytes = to_owners,
+                                  .gathered_bytes = to_all,
+                                  .delivered_bytes = to_owners + to_all};
     return sizes_traffic(world_size) + entries;
   }
 
@@ -172,6 +183,14 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
   }
 
  private:
+  double bytes_of(double entries) const { return static_cast<double>(code_.entry_bytes()) * entries; }
+
+  // Returns the bytes of messages without entries for all regions, at most.
+  double head_bytes(std::int64_t elements, int regions) const {
+    const auto whole = static_cast<double>(code_.bytes(elements, 0));
+    return whole == 0 ? 0 : whole + (regions - 1) * static_cast<double>(code_.bytes(1, 0));
+  }
+
   static std::string prefix_of_bucket(const std::string& prefix, std::size_t bucket) {
     return fmt::format("{}bucket_{}.", prefix, bucket);
   }
@@ -180,42 +199,53 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     return exchanged_sizes_traffic(world_size) + gathered_sizes_traffic(world_size);
   }
 
+  static IndexRange range_of(std::span<const std::int64_t> boundaries, std::size_t rank) {
+    return {.begin = boundaries[rank], .end = boundaries[rank + 1]};
+  }
+
+  torch::Tensor encoded(std::span<const SparseEntry> entries, const IndexRange& region) const {
+    std::vector<std::uint8_t> message;
+    code_.append(entries, region, message);
+    return message_of(message);
+  }
+
   // Returns the entries in each owner's region.
-  static Messages split_by_owner(std::span<const float> values, std::span<const std::uint32_t> own,
-                                 std::span<const std::int64_t> boundaries) {
+  Messages split_by_owner(std::span<const float> values, std::span<const std::uint32_t> own,
+                          std::span<const std::int64_t> boundaries) const {
     Messages messages;
     auto next = own.begin();
-    for (const std::int64_t end : boundaries.subspan(1)) {
+    for (std::size_t r = 0; r + 1 < boundaries.size(); ++r) {
+      const IndexRange region = range_of(boundaries, r);
       std::vector<SparseEntry> entries;
-      for (; next != own.end() && *next < end; ++next) entries.push_back({*next, values[*next]});
-      messages.push_back(message_of(write_entries(entries)));
+      for (; next != own.end() && *next < region.end; ++next) entries.push_back({*next, values[*next]});
+      messages.push_back(encoded(entries, region));
     }
     return messages;
   }
 
   // Sums in ascending order of rank.
-  static std::vector<float> sums_of_region(const Messages& received, std::span<const std::int64_t> boundaries,
-                                           int rank) {
-    const auto region = boundaries.subspan(static_cast<std::size_t>(rank), 2);
-    std::vector<float> sums(static_cast<std::size_t>(region[1] - region[0]));
+  std::vector<float> sums_of_region(const Messages& received, std::span<const std::int64_t> boundaries,
+                                    int rank) const {
+    const IndexRange region = range_of(boundaries, static_cast<std::size_t>(rank));
+    std::vector<float> sums(static_cast<std::size_t>(region.size()));
     for (const torch::Tensor& message : received) {
-      for (const SparseEntry& entry : read_entries(elements<std::uint8_t>(message), region[0], region[1])) {
-        sums[static_cast<std::size_t>(entry.index - region[0])] += entry.value;
-      }
+      for (const SparseEntry& entry : code_.read(elements<std::uint8_t>(message), region))
+        sums[static_cast<std::size_t>(entry.index - region.begin)] += entry.value;
     }
     return sums;
   }
 
-  static std::vector<SparseEntry> join(const Messages& gathered, std::span<const std::int64_t> boundaries) {
+  std::vector<SparseEntry> join(const Messages& gathered, std::span<const std::int64_t> boundaries) const {
     std::vector<SparseEntry> all;
     for (std::size_t r = 0; r < gathered.size(); ++r) {
-      std::ranges::copy(read_entries(elements<std::uint8_t>(gathered[r]), boundaries[r], boundaries[r + 1]),
+      std::ranges::copy(code_.read(elements<std::uint8_t>(gathered[r]), range_of(boundaries, r)),
                         std::back_inserter(all));
     }
     return all;
   }
 
   OkTopkOptions options_;
+  EntryCode code_;
   Residual residual_;
   std::vector<std::int64_t> sizes_;             // per bucket
   std::vector<OkTopkChoice> choices_;           // per bucket

@@ -10,9 +10,9 @@
 #include "trainer/synchronisers/circle_messages.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
+#include "trainer/synchronisers/sparse/entry_code.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
 #include "trainer/synchronisers/sparse/spar_schedule.hh"
-#include "trainer/synchronisers/sparse/sparse_entries.hh"
 #include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/vectors_option.hh"
@@ -25,6 +25,7 @@ using Entries = std::vector<SparseEntry>;
 struct SparDLOptions {
   double ratio = 0.01;
   std::int64_t teams = 1;
+  std::string indices = "u32";
   std::string vectors = "dense";
 
   void visit(auto& field) {
@@ -34,6 +35,13 @@ struct SparDLOptions {
           Rule{.effect = "teams of equally many workers: each sums up its entries, then the teams exchange "
                          "their sums, in fewer rounds than one large team; must divide the number of workers",
                .at_least = 1});
+    field(
+        "indices", indices,
+        Rule{
+            .effect =
+                "how indices are encoded: u32, 4 bytes each, as in the published code; u16, 2 bytes in parts "
+                "of a block",
+            .one_of = EntryCode::options()});
     field("vectors", vectors, vectors_rule());
   }
 };
@@ -63,15 +71,15 @@ struct SparDLOptions {
 // B-SAG changes h by steps whose size adapts, separately for each block.
 //
 // Blocks here differ by at most one entry; the paper's last blocks are short or empty. Messages of fewer entries
-// are padded with entries of index n: all messages have known sizes, so no sizes are sent.
+// are padded: all messages have known sizes, so no sizes are sent.
 // State: e, float32 [n]; with B-SAG, h per bucket.
 // Payload with one team 8k·P bytes: 8k(P - 1) in ⌈log2 P⌉ rounds and 8k all-gathered. With d teams
 // 16k(m - 1) bytes in 2⌈log2 m⌉ rounds, and 8k·log2 d bytes in log2 d rounds or 8h(d - 1) + 8(m - 1) bytes in
-// ⌈log2 d⌉ rounds.
+// ⌈log2 d⌉ rounds. With u16, 6k bytes instead of 8k, and for each block 4 and 4 per 65536 elements.
 class SparDL : public Synchroniser, public AdjustableRatio {
  public:
   SparDL(const SparDLOptions& options, const SynchroniserContext& context)
-      : options_(options), residual_(context.parameters) {}
+      : options_(options), code_(options.indices), residual_(context.parameters) {}
 
   MethodProperties properties() const override { return {.estimate = Estimate::error_feedback}; }
 
@@ -118,14 +126,13 @@ class SparDL : public Synchroniser, public AdjustableRatio {
 
   ExpectedTraffic traffic(const Bucket& bucket, int world_size) const override {
     const SparTeams teams = spar_teams(options_.teams, 0, world_size);
-    return traffic_of(teams, kept(bucket.size, teams), offer_of(bucket, teams));
+    return traffic_of(teams, bucket.size, offer_of(bucket, teams));
   }
 
   // With B-SAG, a lower bound: the teams' indices do not overlap.
   ExpectedTraffic steady_state_traffic(const Bucket& bucket, int world_size) const override {
     const SparTeams teams = spar_teams(options_.teams, 0, world_size);
-    const std::int64_t k = kept(bucket.size, teams);
-    return traffic_of(teams, k, least_offer(k, teams));
+    return traffic_of(teams, bucket.size, least_offer(kept(bucket.size, teams), teams));
   }
 
   void save(TensorMap& state, const std::string& prefix) const override {
@@ -152,9 +159,22 @@ class SparDL : public Synchroniser, public AdjustableRatio {
     return fmt::format("{}bucket_{}.offer", prefix, bucket);
   }
 
+  static std::int64_t largest_block(std::int64_t n, const SparTeams& teams) {
+    return (n + teams.members - 1) / teams.members;
+  }
+
   // Returns k.
   std::int64_t kept(std::int64_t n, const SparTeams& teams) const {
-    return kept_count(options_.ratio, (n + teams.members - 1) / teams.members);
+    return kept_count(options_.ratio, largest_block(n, teams));
+  }
+
+  // Returns the bytes of `count` entries of a block, the same for each block.
+  std::int64_t bytes_of(std::int64_t n, const SparTeams& teams, std::int64_t count) const {
+    return code_.bytes(largest_block(n, teams), count);
+  }
+
+  static IndexRange range_of(int block, std::int64_t n, const SparTeams& teams) {
+    return {.begin = block * n / teams.members, .end = (block + 1) * n / teams.members};
   }
 
   static std::int64_t least_offer(std::int64_t k, const SparTeams& teams) {
@@ -168,16 +188,16 @@ class SparDL : public Synchroniser, public AdjustableRatio {
     return offer == 0 ? k : std::clamp(offer, least_offer(k, teams), k);
   }
 
-  static ExpectedTraffic traffic_of(const SparTeams& teams, std::int64_t k, std::int64_t h) {
-    const std::int64_t block = sparse_entry_bytes * k;
+  ExpectedTraffic traffic_of(const SparTeams& teams, std::int64_t n, std::int64_t h) const {
+    const std::int64_t block = bytes_of(n, teams, kept(n, teams));
     ExpectedTraffic traffic;
     for (const SparRound& round : spar_rounds(teams.members)) {
       traffic += shift_traffic(round.blocks * block, {.group = teams.members, .distance = round.distance});
     }
     if (teams.count == 1) return traffic + all_gather_traffic(block, teams.members);
     if (!teams_form_pairs(teams.count)) {
-      return traffic + gather_around_traffic(sparse_entry_bytes * h, teams.count, teams.members) +
-             gather_around_traffic(block + sparse_entry_bytes, teams.members, 1);
+      return traffic + gather_around_traffic(bytes_of(n, teams, h), teams.count, teams.members) +
+             gather_around_traffic(block + merged_bytes, teams.members, 1);
     }
     for (int step = 1; step < teams.count; step *= 2) {
       traffic += shift_traffic(block, {.group = 2 * step * teams.members, .distance = step * teams.members});
@@ -189,17 +209,23 @@ class SparDL : public Synchroniser, public AdjustableRatio {
   void reduce_in_team(std::span<float> values, const SparTeams& teams, Collective& network) const {
     const std::int64_t n = std::ssize(values);
     const std::int64_t k = kept(n, teams);
+    const std::int64_t bytes = bytes_of(n, teams, k);
     const Circle team = teams.own_team();
     for (const SparRound& round : spar_rounds(teams.members)) {
       const int next = (teams.place + round.distance) % teams.members;
-      Entries sent;
+      std::vector<std::uint8_t> sent;
       for (int b = 0; b < round.blocks; ++b) {
-        const Entries block = take_largest(values, (next + b) % teams.members, teams.members, k);
-        std::ranges::copy(padded(block, k, n), std::back_inserter(sent));
+        const IndexRange block = range_of((next + b) % teams.members, n, teams);
+        code_.append(take_largest(values, block, k), block, sent, bytes);
       }
       const torch::Tensor received =
           pass_on(message_of(sent), team.rank_at(next), team.rank_at(teams.place - round.distance), network);
-      for (const SparseEntry& entry : read(received, n)) values[entry.index] += entry.value;
+      for (int b = 0; b < round.blocks; ++b) {
+        const IndexRange block = range_of((teams.place + b) % teams.members, n, teams);
+        for (const SparseEntry& entry :
+             code_.read(elements<std::uint8_t>(received.narrow(0, b * bytes, bytes)), block))
+          values[entry.index] += entry.value;
+      }
     }
   }
 
@@ -209,10 +235,12 @@ class SparDL : public Synchroniser, public AdjustableRatio {
     const std::int64_t n = bucket.size;
     const std::int64_t k = kept(n, teams);
     if (teams.count > 1 && !teams_form_pairs(teams.count)) return gather_offers(bucket, teams, network);
-    Entries own = take_largest(values, teams.place, teams.members, k);
-    if (teams.count == 1) return join(gather_equal(message_of(padded(own, k, n)), network), n);
+    const IndexRange block = range_of(teams.place, n, teams);
+    Entries own = take_largest(values, block, k);
+    const auto message = [&] { return encoded(own, block, bytes_of(n, teams, k)); };
+    if (teams.count == 1) return join(gather_equal(message(), network), n, teams);
     own = swap_in_pairs(std::move(own), values, teams, network);
-    return join(gather_around(message_of(padded(own, k, n)), teams.own_team(), teams.place, network), n);
+    return join(gather_around(message(), teams.own_team(), teams.place, network), n, teams);
   }
 
   // R-SAG: returns the own block's largest sums over all teams, from those of this team.
@@ -220,10 +248,12 @@ class SparDL : public Synchroniser, public AdjustableRatio {
                         Collective& network) const {
     const std::int64_t n = std::ssize(values);
     const std::int64_t k = kept(n, teams);
+    const IndexRange block = range_of(teams.place, n, teams);
     for (int step = 1; step < teams.count; step *= 2) {
       const int partner = teams.owners().rank_at(teams.team ^ step);
-      const torch::Tensor received = pass_on(message_of(padded(own, k, n)), partner, partner, network);
-      const Entries theirs = read(received, n);
+      const torch::Tensor received =
+          pass_on(encoded(own, block, bytes_of(n, teams, k)), partner, partner, network);
+      const Entries theirs = read(received, block);
       // Both add in the order of teams: NaNs, too, are then the same.
       own = (teams.team & step) == 0 ? add_entries(own, theirs) : add_entries(theirs, own);
       const auto sharers = static_cast<float>(2 * step);
@@ -239,32 +269,31 @@ class SparDL : public Synchroniser, public AdjustableRatio {
     const std::int64_t n = bucket.size;
     const std::int64_t k = kept(n, teams);
     const std::int64_t h = offer_of(bucket, teams);
-    const Entries own = take_largest(floats(bucket.gradient), teams.place, teams.members, h);
+    const IndexRange own = range_of(teams.place, n, teams);
+    const torch::Tensor offered =
+        encoded(take_largest(floats(bucket.gradient), own, h), own, bytes_of(n, teams, h));
     Entries sum;
-    for (const torch::Tensor& offer :
-         gather_around(message_of(padded(own, h, n)), teams.owners(), teams.team, network)) {
-      sum = add_entries(sum, read(offer, n));
-    }
-    const SparseEntry count{.index = static_cast<std::uint32_t>(sum.size()), .value = 0};
+    for (const torch::Tensor& offer : gather_around(offered, teams.owners(), teams.team, network))
+      sum = add_entries(sum, read(offer, own));
+    const torch::Tensor count = torch::tensor({static_cast<std::int64_t>(sum.size())}, torch::kLong);
     keep_largest(sum, static_cast<std::size_t>(k));
-    Entries sent = padded(sum, k, n);
-    sent.push_back(count);
-    Messages blocks = gather_around(message_of(sent), teams.own_team(), teams.place, network);
+    const std::int64_t bytes = bytes_of(n, teams, k);
+    const torch::Tensor sent = torch::cat({encoded(sum, own, bytes), count.view(torch::kByte)});
+    Messages blocks = gather_around(sent, teams.own_team(), teams.place, network);
     std::int64_t merged = 0;  // M
     for (torch::Tensor& block : blocks) {
-      merged += entries_of(block, n).back().index;
-      block = block.narrow(0, 0, k * sparse_entry_bytes);
+      merged += block.narrow(0, bytes, merged_bytes).clone().view(torch::kLong).item<std::int64_t>();
+      block = block.narrow(0, 0, bytes);
     }
     const std::int64_t next = h * k * teams.members / std::max<std::int64_t>(merged, 1);
     staged_offers_.at(bucket.index) = std::clamp(next, least_offer(k, teams), k);
-    return join(blocks, n);
+    return join(blocks, n, teams);
   }
 
   // Returns the largest entries of a block, at most `count`, and sets them to zero in `values`.
-  static Entries take_largest(std::span<float> values, int block, int blocks, std::int64_t count) {
-    const std::int64_t n = std::ssize(values);
-    const auto begin = static_cast<std::size_t>(block * n / blocks);
-    const auto end = static_cast<std::size_t>((block + 1) * n / blocks);
+  static Entries take_largest(std::span<float> values, const IndexRange& block, std::int64_t count) {
+    const auto begin = static_cast<std::size_t>(block.begin);
+    const auto end = static_cast<std::size_t>(block.end);
     Entries out;
     for (const std::uint32_t i : top_k_indices(values.subspan(begin, end - begin),
                                                std::min(static_cast<std::size_t>(count), end - begin))) {
@@ -275,34 +304,29 @@ class SparDL : public Synchroniser, public AdjustableRatio {
     return out;
   }
 
-  static Entries padded(Entries entries, std::int64_t count, std::int64_t n) {
-    entries.resize(static_cast<std::size_t>(count), {static_cast<std::uint32_t>(n), 0});
-    return entries;
+  torch::Tensor encoded(const Entries& entries, const IndexRange& range, std::int64_t bytes) const {
+    std::vector<std::uint8_t> message;
+    code_.append(entries, range, message, bytes);
+    return message_of(message);
   }
 
-  static torch::Tensor message_of(const Entries& entries) {
-    return trainer::message_of(write_entries(entries));
+  Entries read(const torch::Tensor& message, const IndexRange& range) const {
+    return code_.read(elements<std::uint8_t>(message), range);
   }
 
-  static Entries entries_of(const torch::Tensor& message, std::int64_t n) {
-    return read_entries(elements<std::uint8_t>(message), 0, n + 1);
-  }
-
-  // Returns the message's entries without padding.
-  static Entries read(const torch::Tensor& message, std::int64_t n) {
-    Entries entries = entries_of(message, n);
-    std::erase_if(entries, [n](const SparseEntry& entry) { return entry.index == n; });
-    return entries;
-  }
-
-  static Entries join(const Messages& messages, std::int64_t n) {
+  // messages: of the blocks in order.
+  Entries join(const Messages& messages, std::int64_t n, const SparTeams& teams) const {
     Entries all;
-    for (const torch::Tensor& message : messages)
-      std::ranges::copy(read(message, n), std::back_inserter(all));
+    for (std::size_t block = 0; block < messages.size(); ++block)
+      std::ranges::copy(read(messages[block], range_of(static_cast<int>(block), n, teams)),
+                        std::back_inserter(all));
     return all;
   }
 
+  static constexpr std::int64_t merged_bytes = 8;  // of M's share
+
   SparDLOptions options_;
+  EntryCode code_;
   Residual residual_;
   std::vector<std::int64_t> offers_;         // per bucket: h of the next step, 0 for k
   std::vector<std::int64_t> staged_offers_;  // of the current step

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/support/options.hh"
-#include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sparse/kept_count.hh"
+#include "trainer/synchronisers/sparse/largest_entries.hh"
 #include "trainer/synchronisers/sparse/sparsifier.hh"
-#include "trainer/synchronisers/sparse/top_k.hh"
 #include "trainer/synchronisers/vectors_option.hh"
 
 namespace thinpipe::trainer {
@@ -66,17 +64,7 @@ class TopK : public Sparsifier, public AdjustableRatio {
   void accumulate(Bucket& bucket) override { residual_.add_to(bucket); }
 
   std::vector<std::uint32_t> choose(const Bucket& bucket) override {
-    if (!chooses_by_tensor()) {
-      return top_k_indices(floats(bucket.gradient), static_cast<std::size_t>(kept_of(bucket.size)));
-    }
-    std::vector<std::uint32_t> indices;
-    for (const Slice& slice : bucket.slices) {
-      for (const std::uint32_t index :
-           top_k_indices(floats(bucket.view(slice)), static_cast<std::size_t>(kept_of(slice.size)))) {
-        indices.push_back(static_cast<std::uint32_t>(slice.offset) + index);
-      }
-    }
-    return indices;
+    return largest_entries(bucket, options_.ratio, scope());
   }
 
   void store_residual(const Bucket& bucket, std::span<const std::uint32_t> /*sent*/) override {
@@ -84,16 +72,11 @@ class TopK : public Sparsifier, public AdjustableRatio {
   }
 
   std::int64_t count_for(const Bucket& bucket) const override {
-    if (!chooses_by_tensor()) return kept_of(bucket.size);
-    std::int64_t count = 0;
-    for (const Slice& slice : bucket.slices) count += kept_of(slice.size);
-    return count;
+    return count_of_largest(bucket, options_.ratio, scope());
   }
 
  private:
-  bool chooses_by_tensor() const { return options_.scope == "tensor"; }
-
-  std::int64_t kept_of(std::int64_t n) const { return kept_count(options_.ratio, n); }
+  ChoiceScope scope() const { return options_.scope == "tensor" ? ChoiceScope::tensor : ChoiceScope::bucket; }
 
   TopKOptions options_;
   Residual residual_;

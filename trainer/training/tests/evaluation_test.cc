@@ -49,6 +49,35 @@ TEST(Evaluation, TakesTheMeanOverWorkersOfRunningStatistics) {
   expect_filled(buffers_after(RunningStatistics::mean), 10);
 }
 
+// Each worker sees other batches, but statistics of the same weights.
+TEST(Evaluation, EstimatedStatisticsAreThoseOfTheWeights) {
+  Json json = base_config(2);
+  json["model"] = {{"name", "resnet"}, {"width", 2}};
+  const TrainingConfig config = parse_training_config(json, {"test", ""});
+  const auto dataset = make_dataset(config);
+  const auto statistics_from = [&](double before) {
+    const auto model = make_model(config, dataset->shape());
+    const torch::NoGradGuard no_grad;
+    for (torch::Tensor& buffer : model->buffers()) buffer.fill_(buffer.is_floating_point() ? before : 7);
+    estimate_running_statistics(*model, [&](std::int64_t batch) {
+      return prepare_batch(*dataset, dataset->train(), 8 * (batch % 4), 8);
+    });
+    EXPECT_TRUE(model->is_training());
+    std::vector<torch::Tensor> out;
+    for (const torch::Tensor& buffer : model->buffers()) out.push_back(buffer.clone());
+    return out;
+  };
+  torch::manual_seed(1);
+  const std::vector<torch::Tensor> low = statistics_from(0);
+  torch::manual_seed(1);
+  const std::vector<torch::Tensor> high = statistics_from(10);
+  ASSERT_EQ(low.size(), high.size());
+  for (std::size_t i = 0; i < low.size(); ++i) {
+    EXPECT_TRUE(low[i].to(torch::kFloat).allclose(high[i].to(torch::kFloat), 0, 0.02)) << low[i] << high[i];
+    if (!low[i].is_floating_point()) EXPECT_EQ(low[i].item<std::int64_t>(), 7 + estimation_batches);
+  }
+}
+
 // Large sums of 100 workers still fit together.
 TEST(Evaluation, LossesOfManyDivergedWorkersStayLarge) {
   run_in_process(100, [](Collective& network) {

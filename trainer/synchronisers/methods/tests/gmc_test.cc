@@ -216,14 +216,32 @@ TEST(GmcRandomBlock, SendsValuesWithoutIndices) {
   EXPECT_FALSE(made->properties().traffic_depends_on_data);
 }
 
-TEST(GmcRandomBlock, RefusesIndices) {
-  const Json method = {{"name", "gmc"}, {"sparsifier", "random_block"}, {"indices", "sparse_all_reduce"}};
-  EXPECT_THAT(
-      [&] {
-        SynchroniserRegistry::instance().make(method, {"test", ""}, {});
-      },
-      ThrowsMessage<InputError>(
-          AllOf(HasSubstr("indices"), HasSubstr("no indices are sent"), HasSubstr("leave it out"))));
+TEST(Gmc, WithoutMomentumChoosesAsTopKInEitherScope) {
+  const World world = make_world(60, false);
+  for (const char* const scope : {"bucket", "tensor"}) {
+    run_in_process(2, [&](Collective& network) {
+      Session gmc({{"name", "gmc"}, {"ratio", 0.1}, {"momentum", 0}, {"scope", scope}}, world, network);
+      Session topk({{"name", "topk"}, {"ratio", 0.1}, {"scope", scope}}, world, network);
+      gmc.set_learning_rate(1);
+      for (int step = 1; step <= 3; ++step) {
+        const torch::Tensor gradient = integer_gradient(world, network.rank(), step);
+        EXPECT_TRUE(gmc.step(gradient, step).equal(topk.step(gradient, step))) << scope << ", step " << step;
+      }
+    });
+  }
+}
+
+TEST(GmcRandomBlock, RefusesOptionsOfTopK) {
+  const auto expect_refused = [](const char* option, const char* value, const char* reason) {
+    const Json method = {{"name", "gmc"}, {"sparsifier", "random_block"}, {option, value}};
+    EXPECT_THAT(
+        [&] {
+          SynchroniserRegistry::instance().make(method, {"test", ""}, {});
+        },
+        ThrowsMessage<InputError>(AllOf(HasSubstr(option), HasSubstr(reason), HasSubstr("leave it out"))));
+  };
+  expect_refused("indices", "sparse_all_reduce", "no indices are sent");
+  expect_refused("scope", "tensor", "blocks are always of tensors");
 }
 
 TEST(GmcDetached, ShiftsEachWorkerByItsOwnResidualAtTheComingRate) {

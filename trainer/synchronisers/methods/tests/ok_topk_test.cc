@@ -112,6 +112,23 @@ TEST(OkTopk, ConservesIntegersWhateverItsThresholds) {
   }
 }
 
+TEST(OkTopk, ShortIndicesChangeTheMessagesOnly) {
+  const World world = make_world(1000, false);
+  run_in_process(3, [&](Collective& network) {
+    MeteredCollective metered(std::make_unique<Borrowed>(network));
+    Session plain({{"name", "ok_topk"}, {"ratio", 0.1}}, world, network);
+    Session brief({{"name", "ok_topk"}, {"ratio", 0.1}, {"indices", "u16"}}, world, metered);
+    for (int step = 1; step <= 4; ++step) {
+      const torch::Tensor gradient = integer_gradient(world, network.rank(), step);
+      const double claimed = brief.method().traffic(world.bucket, 3).payload_bytes;
+      metered.begin_section();
+      const torch::Tensor out = brief.step(gradient, step);
+      EXPECT_LE(metered.end_section().payload_bytes, claimed) << step;
+      EXPECT_TRUE(plain.step(gradient, step).equal(out)) << step;
+    }
+  });
+}
+
 // k = 12 of 100, 99, …, 1: a threshold passes at most 16; with 8 to 15 it does not change.
 TEST(OkTopkChoice, FollowsTheCounts) {
   const torch::Tensor descending = torch::arange(100, 0, -1).to(torch::kFloat);

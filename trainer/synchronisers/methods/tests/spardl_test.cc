@@ -192,12 +192,34 @@ void meter_steps(int workers, const Json& method, const World& world, int steps,
 TEST(SparDL, SendsTheBytesThatItClaims) {
   const World world = make_world(301, false);
   for (const auto& [workers, teams] : all_teams()) {
-    meter_steps(
-        workers, spardl(0.1, teams), world, 3,
-        [&](int rank, int step) { return real_gradient(world, rank, step); },
-        [&](int step, double sent, double claimed) {
-          EXPECT_DOUBLE_EQ(sent, claimed) << workers << " workers, " << teams << " teams, step " << step;
-        });
+    for (const char* const indices : {"u32", "u16"}) {
+      Json method = spardl(0.1, teams);
+      method["indices"] = indices;
+      meter_steps(
+          workers, method, world, 3, [&](int rank, int step) { return real_gradient(world, rank, step); },
+          [&](int step, double sent, double claimed) {
+            EXPECT_DOUBLE_EQ(sent, claimed)
+                << indices << ", " << workers << " workers, " << teams << " teams, step " << step;
+          });
+    }
+  }
+}
+
+// Blocks of 150001 / 2 elements have two parts each.
+TEST(SparDL, ShortIndicesChangeTheMessagesOnly) {
+  const World world = make_world(150'001, false);
+  for (const auto& [workers, teams] : {std::pair{2, 1}, {4, 2}, {6, 3}}) {
+    run_in_process(workers, [&, teams = teams](Collective& network) {
+      Json method = spardl(0.01, teams);
+      Session plain(method, world, network);
+      method["indices"] = "u16";
+      Session brief(method, world, network);
+      for (int step = 1; step <= 3; ++step) {
+        const torch::Tensor gradient = real_gradient(world, network.rank(), step);
+        EXPECT_TRUE(plain.step(gradient, step).equal(brief.step(gradient, step)))
+            << teams << " teams, step " << step;
+      }
+    });
   }
 }
 
