@@ -132,7 +132,8 @@ std::int64_t executed_iterations(const Record& record) {
 }
 
 // Adds the wire bytes of the busiest bottleneck direction, and their ratio to the bytes that a worker sent by
-// the collectives' formulas. In a ring in rank order, exactly these must cross the bottleneck.
+// the collectives' formulas. In a ring in rank order, exactly these must cross the bottleneck. A replay counts the bytes of
+// the few iterations that it sends and of their warm-up, not of the whole run as all other totals do, so it has none.
 void add_traffic(Json& row, const Record& record) {
   const record::Traffic& traffic = record.traffic;
   std::optional<std::string> busiest;
@@ -152,7 +153,7 @@ void add_traffic(Json& row, const Record& record) {
   row["payload_bytes_per_iteration"] = ratio(row["payload_bytes_per_worker"], executed_iterations(record));
   row["sent_bytes_per_worker"] = or_null(traffic.sent_bytes_per_worker);
   row["bottleneck_direction"] = or_null(busiest);
-  row["bottleneck_wire_bytes"] = or_null(bytes);
+  row["bottleneck_wire_bytes"] = record.mode == "replay" ? Json(nullptr) : or_null(bytes);
   row["wire_over_sent"] = ratio(row.at("bottleneck_wire_bytes"), row["sent_bytes_per_worker"]);
   Json& utilisation = row["utilisation"] = Json::object();
   for (const auto& [direction, share] : traffic.utilisation) utilisation[direction] = or_null(share);

@@ -137,7 +137,7 @@ const RunColumn run_columns[] = {
      [](const Json& row) { return speed_up_over("fp16", row, "_with_set_up"); }},
     {"accuracy", "test accuracy at the last evaluation", true,
      [](const Json& row) { return number(row.at("final_accuracy"), accuracy); }},
-    {"wire", "bytes on the busiest bottleneck direction", true,
+    {"wire", "bytes on the busiest bottleneck direction; replays have none", true,
      [](const Json& row) { return number(row.at("bottleneck_wire_bytes"), bytes); }},
     {"wire/sent", "these over the bytes that a worker sent, by formula", false,
      [](const Json& row) { return number(row.at("wire_over_sent"), plain_ratio); }},
@@ -182,7 +182,7 @@ constexpr SeedsColumn seeds_columns[] = {
     {"iterations_to_target", "iterations to target", "mean iterations to the target, likewise", whole, true},
     {"speed_up_over_dense", "vs dense",
      "geometric mean of the runs' speed-ups over the dense run of their seed; an upper bound if some runs did not "
-     "reach the target",
+     "reach the target; none if dense did not reach it with a seed of others",
      speed_up, true, nullptr, "speed_up_over_dense"},
     {"speed_up_over_fp16", "vs fp16", "the same over fp16", speed_up, true, nullptr, "speed_up_over_fp16"},
     {"speed_up_over_dense_with_set_up", "vs dense, with set-up", "the same of times with set-up", speed_up,
@@ -190,13 +190,21 @@ constexpr SeedsColumn seeds_columns[] = {
     {"speed_up_over_fp16_with_set_up", "vs fp16, with set-up", "the same of times with set-up", speed_up,
      true, "speed_up_over_fp16", "speed_up_over_fp16"},
     {"final_accuracy", "accuracy", "mean test accuracy at the last evaluation", accuracy},
-    {"bottleneck_wire_bytes", "wire", "mean bytes on the busiest bottleneck direction", bytes},
+    {"bottleneck_wire_bytes", "wire", "mean bytes on the busiest bottleneck direction; replays have none",
+     bytes},
     {"bottleneck_utilisation", "link use", "mean utilisation of that direction", percent},
     {"iteration_time_s", "iteration", "mean of the runs' mean iteration times", milliseconds_with_unit},
     {"measured_over_predicted", "/predicted", "geometric mean of measured over predicted iteration time",
      short_ratio},
     {"vnmse", "vNMSE", "mean over the runs of the gradient's squared error over its squared norm",
      relative_error}};
+
+// Returns whether some pairs bound the speed-up from above and others from below. Their mean is no bound, and neither is
+// that of one kind, because it leaves out seeds.
+bool has_both_bounds(const Json& entry, const SeedsColumn& column) {
+  return entry.value(fmt::format("{}_is_upper_bound", column.speed_up), false) &&
+         entry.value(fmt::format("{}_is_lower_bound", column.speed_up), false);
+}
 
 // Returns the sign of a mean; empty if it is no bound.
 std::string_view bound_of(const Json& entry, const SeedsColumn& column) {
@@ -213,7 +221,7 @@ Cell mean_cell(const Json& entry, const SeedsColumn& column) {
   const bool is_speed_up = column.speed_up != nullptr;
   const bool is_restricted = bound == (is_speed_up ? at_most : at_least);
   const bool none_reached = entry.at("reached") == 0;
-  if (is_speed_up && none_reached) return {none};
+  if (is_speed_up && (none_reached || has_both_bounds(entry, column))) return {none};
   const auto summary_of = [&](const char* name) -> const Json& {
     return entry.at(is_restricted ? fmt::format("restricted_{}", name) : name);
   };

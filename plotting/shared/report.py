@@ -94,11 +94,13 @@ class Group:
 
     def ratio(self, quantity: str, baseline: str, suffix: str = "") -> Bounded:
         """Returns the geometric mean of a ratio to the baseline. A run that did not reach the target bounds it with its whole
-        run from one side, as its baseline does from the other; then pairs whose baseline did not reach it are left out.
-        `suffix`: of a variant of the ratio in the report."""
+        run from one side, as its baseline does from the other. If seeds bound it from both sides, their mean is no bound, and
+        there is none. `suffix`: of a variant of the ratio in the report."""
         name = f"{quantity}_{baseline}{suffix}"
         missed, outlasted = ("≥", "≤") if quantity == "relative_time_to" else ("≤", "≥")
         if self.entry["reached"] and self.entry.get(f"speed_up_over_{baseline}_is_upper_bound"):
+            if self.is_bound(baseline):
+                return Bounded(Spread(0, None, None, None), name)
             return self.bounded(f"{RESTRICTED}{name}", missed)
         return self.bounded(name, outlasted) if self.is_bound(baseline) else Bounded(self.spread(name), name)
 

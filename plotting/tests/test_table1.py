@@ -158,6 +158,14 @@ class Table1Test(TableTest):
         self.assertEqual(rows["pactrain"]["speed-up vs dense"], f"≤ {bound:.2f}× (2 of 3 reached)")
         self.assertEqual(list(rows["pactrain"].values())[-3:], ["✗", "✓", "✗"])
 
+    def test_bounds_from_both_sides_have_no_mean(self) -> None:
+        dense = [make_record("dense", curve=make_curve(0.8, 0.80)), *seeds("dense", 0.8, 0.8)[1:]]
+        topk = [*seeds("topk 0.1", 0.4), make_record("topk 0.1", seed=2, curve=make_curve(0.4, 0.80))]
+        row = self.rows(*dense, *topk)["topk 0.1"]
+        self.assertEqual([row["convergence speed vs dense"], row["speed-up vs dense"]], ["-", "-"])
+        self.assertEqual(row["convergence"], "✗")
+        self.assertEqual(row["TTA (s)"].split(" (")[1], "1 of 2 reached)")
+
     def test_a_seed_that_failed_makes_the_means_bounds(self) -> None:
         pactrain = [*seeds("pactrain", 0.2, 0.2), failed_record("pactrain", seed=3)]
         text = self.made(*seeds("dense", 0.8, 0.8, 0.8), *pactrain)

@@ -125,6 +125,7 @@ function notes(x, drawn) {
   if (marked) out.push("A ring marks the first evaluation that reached the target.");
   if (drawn.some((curve) => curve.faint)) out.push("Faint: the runs of each seed; strong: their mean where all have one.");
   if (x.evenly) out.push("Bytes: the run’s total, in equal parts per iteration.");
+  if (x.leavesOut && runs.some(x.leavesOut)) out.push(x.reason);
   if (view.log) out.push("A logarithmic axis leaves out the evaluation before the first iteration.");
   if (runs.some((run) => run.status !== "completed")) out.push("Dotted: the run did not complete.");
   if (allSeries.some((series) => hasVerdict(series, "degraded"))) out.push("† network emulation degraded: see below.");

@@ -59,6 +59,8 @@ const xKinds = {
   sent: {name: "bytes sent", label: "Sent by a worker", format: bytes, evenly: true,
     of: (run, point) => bytesUpTo(run, run.sent_bytes_per_worker, point)},
   wire: {name: "bytes on the wire", label: "On the busiest bottleneck direction", format: bytes, evenly: true,
+    leavesOut: (run) => run.bottleneck_wire_bytes === null,
+    reason: "Runs whose bytes nobody counted are left out, as are replays, which send only some of their iterations.",
     of: (run, point) => bytesUpTo(run, run.bottleneck_wire_bytes, point)},
 };
 

@@ -240,6 +240,14 @@ TEST(Comparison, AZeroHasNoRatio) {
   EXPECT_EQ(judged(zero, zero, "wire_bytes").verdict, Verdict::reproduced);
 }
 
+TEST(Comparison, ReplaysHaveNoWireBytesToCompare) {
+  const Records replays = seeded_runs({20, 30, 40}, "replay");
+  const Comparison comparison = compared(replays, replays, {"wire_bytes"});
+  EXPECT_THAT(comparison.points, IsEmpty());
+  EXPECT_EQ(comparison.without_quantities.size(), 1);
+  EXPECT_EQ(judged(replays, replays, "payload_bytes").verdict, Verdict::reproduced);
+}
+
 TEST(Comparison, WeightsAreTheSameOrNot) {
   Records other = seeded_runs({20, 30});
   EXPECT_EQ(judged(seeded_runs({20, 30}), other, "weights").verdict, Verdict::reproduced);

@@ -251,6 +251,21 @@ TEST(ReportRows, ComparesBottleneckBytesWithWhatWasSent) {
   EXPECT_DOUBLE_EQ(row.at("wire_over_sent"), 1.06);
 }
 
+// Its links carry a few iterations, and its other totals are those of the whole run.
+TEST(ReportRows, AReplayHasNoWireBytes) {
+  Json replay = report_record("dense", 0, 80);
+  replay["mode"] = "replay";
+  const Json row = rows_of({replay})[0];
+  EXPECT_TRUE(row.at("bottleneck_wire_bytes").is_null());
+  EXPECT_TRUE(row.at("wire_over_sent").is_null());
+  EXPECT_EQ(row.at("bottleneck_direction"), "b->a");
+  EXPECT_DOUBLE_EQ(row.at("bottleneck_utilisation"), 0.75);
+  EXPECT_EQ(row.at("sent_bytes_per_worker"), 1000000);
+  EXPECT_THAT(text_report(make_report({parsed(replay)})), testing::Not(testing::HasSubstr("1.06 MB")));
+  EXPECT_THAT(text_report(make_report({parsed(report_record("dense", 0, 80))})),
+              testing::HasSubstr("1.06 MB"));
+}
+
 TEST(ReportRows, HasNoBottleneckWhereNoneWasCounted) {
   Json loopback = report_record("dense", 0, 80);
   loopback["traffic"]["wire_bytes"] = loopback["traffic"]["utilisation"] = Json::object();

@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "harness/reports/seed_summary.hh"
+#include "harness/reports/tables.hh"
+#include "harness/reports/tests/report_record.hh"
+#include "harness/reports/text.hh"
 
 namespace thinpipe {
 namespace {
@@ -178,6 +181,26 @@ TEST(SeedSummary, AMeanOfLowerBoundsIsOne) {
   EXPECT_EQ(entries[0].at("speed_up_over_dense_is_lower_bound"), true);
   EXPECT_EQ(entries[0].at("speed_up_over_fp16_is_lower_bound"), false);
   EXPECT_EQ(entries[1].at("speed_up_over_dense_is_lower_bound"), false);
+}
+
+// With one seed only the method reaches the target, with the other only the baseline.
+TEST(SeedSummary, BoundsFromBothSidesHaveNoMean) {
+  const auto text_with = [](std::optional<double> dense_s) {
+    std::vector<Json> records;
+    for (const auto& [method, times_s] : {std::pair("dense", std::vector<std::optional<double>>{dense_s, 80}),
+                                          {"topk", {20, std::nullopt}}}) {
+      for (std::size_t i = 0; i < times_s.size(); ++i) {
+        Json record = report_record(method, 0, times_s[i]);
+        record["run_id"] = method + std::to_string(i);
+        record["config"]["seed"] = i;
+        record["labels"]["seed"] = std::to_string(i);
+        records.push_back(std::move(record));
+      }
+    }
+    return text_table(seeds_table(make_report(records).groups));
+  };
+  EXPECT_THAT(text_with(40), testing::HasSubstr("≤ 1.26x")) << "of 2 and 0.8";
+  EXPECT_THAT(text_with(std::nullopt), testing::Not(testing::HasSubstr("≤ 0.80x")));
 }
 
 TEST(SeedSummary, SummarisesTrafficAndIterationTimesToo) {
