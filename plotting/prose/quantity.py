@@ -23,7 +23,9 @@ FOLDER_AXIS = "folder"
 AVERAGED = (SEED_AXIS, FOLDER_AXIS)
 EACH = "*"
 # Quantities whose names end in that of a baseline.
-RATIOS = ("speed_up_over", "convergence_speed_over", "relative_time_to")
+OF_ITERATIONS = "convergence_speed_over"
+RATIOS = ("speed_up_over", OF_ITERATIONS, "relative_time_to")
+WITH_SET_UP = "_with_set_up"
 OVER = (*RATIOS, *(f"{RESTRICTED}{name}" for name in RATIOS))
 # Quantities of iterations' times; those of runs end in _s.
 TIMES = ("iteration_time_s", "iterations_per_s", "measured_over_predicted")
@@ -81,7 +83,7 @@ class Records:
         dropped = {*averaged, *(axis for axis, value in selected.items() if value != EACH)}
         cells: dict[Key, list[Number | None]] = defaultdict(list)
         for row, number in rows:
-            check_all_reached(row, name)
+            check_no_bound(row, name)
             cells[frozenset((a, v) for a, v in row.key.items() if a in varying and a not in dropped)].append(number)
         modes = frozenset(row.key[MODE_AXIS] for row, _ in rows)
         return Table({key: average(numbers) for key, numbers in cells.items()}, modes)
@@ -134,13 +136,22 @@ def value_of(row: Row, name: str) -> Number | None:
     return number(values.mean() if len(values) else None, row, name)
 
 
-def check_all_reached(row: Row, name: str) -> None:
-    """The mean of only those runs that reached the target flatters a method that often misses it."""
+def check_no_bound(row: Row, name: str) -> None:
+    """Refuses what stands for only some of the runs, or is no more than a bound. The mean of only those runs that reached the
+    target flatters a method that often misses it."""
     restricted = f"{RESTRICTED}{name}"
     reached, runs = row.judged.get("reached"), row.judged.get("runs")
     if reached is not None and runs is not None and 0 < reached < runs and restricted in row.judged:
         only = f"{name}: only {reached} of {runs} runs of {row.judged['label']} reached the target"
         raise InputError(f"{only}; {restricted} counts the others with their whole run, and is a bound")
+    baseline = baseline_in(row, name)
+    if baseline is None or name.startswith(RESTRICTED):
+        return
+    if row.judged.get(f"speed_up_over_{baseline}_is_lower_bound"):
+        raise InputError(f"{name}: is only a bound, because {baseline} did not reach the target that {row.judged['label']} reached")
+    summary = row.judged.get(name)
+    if runs is not None and isinstance(summary, dict) and 0 < summary["count"] < runs:
+        raise InputError(f"{name}: only {summary['count']} of {runs} runs of {row.judged['label']} have a value")
 
 
 def number(
@@ -158,6 +169,8 @@ def relative_noise(row: Row, name: str) -> float:
     if noise is None:
         return 0.0
     if name.startswith(OVER):
+        if name.removeprefix(RESTRICTED).startswith(OF_ITERATIONS):
+            return 0.0
         return math.sqrt(2.0) * (noise.time_to_target or noise.iteration_time)
     if name.startswith(TIMES):
         return noise.iteration_time
@@ -165,12 +178,27 @@ def relative_noise(row: Row, name: str) -> float:
 
 
 def verdicts_on(row: Row, name: str) -> frozenset[str]:
-    """Returns the verdicts on the networks of the runs, and of a speed-up's baseline; none for what is no time."""
-    if of_speed_up := row.judged.get(f"{name.removeprefix(RESTRICTED)}_fidelity"):
-        return frozenset([of_speed_up])
-    if not (name.startswith(OVER + TIMES) or name.endswith("_s")):
+    """Returns the verdicts on the networks of the runs, and of the baseline of a ratio of times; none for what is no time,
+    such as a ratio of iterations."""
+    if baseline := baseline_in(row, name):
+        of_times = not name.removeprefix(RESTRICTED).startswith(OF_ITERATIONS)
+        judged = row.judged.get(f"speed_up_over_{baseline}_fidelity") if of_times else None
+        return frozenset([judged]) if judged else frozenset()
+    if not (name.startswith(TIMES) or name.endswith("_s")):
         return frozenset()
     return frozenset(row.runs["fidelity.verdict"].dropna())
+
+
+def baseline_in(row: Row, name: str) -> str | None:
+    """Returns the name of the baseline of a ratio to one; None if the quantity is no such ratio."""
+    plain = name.removeprefix(RESTRICTED)
+    for ratio in RATIOS:
+        if plain.startswith(f"{ratio}_"):
+            baseline = plain.removeprefix(f"{ratio}_")
+            # A method may be named so itself.
+            known = f"speed_up_over_{baseline}_is_lower_bound" in row.judged
+            return baseline if known else baseline.removesuffix(WITH_SET_UP)
+    return None
 
 
 def average(numbers: Sequence[Number | None]) -> Number | None:

@@ -131,6 +131,39 @@ class ExpressionTest(Folder):
             self.value(f"speed_up_over{dense}")
         self.assertEqual(self.value(f"restricted_speed_up_over{dense}"), 1.0)
 
+    def test_a_bound_is_refused_like_a_mean_of_some_runs(self) -> None:
+        missed = [make_record("dense", seed=seed, curve=make_curve(ITERATION_TIME_S["dense"], 0.7)) for seed in (1, 2)]
+        fp16 = [make_record("fp16", seed=seed) for seed in (1, 2)]
+        self.write("never", *missed, *fp16)
+        self.records = Records([self.folder / "never"], Question())
+        for ratio in ("speed_up_over", "relative_time_to", "convergence_speed_over"):
+            for selection in ('["fp16"]', '["fp16", "seed=1"]'):
+                with self.subTest(ratio), self.assertRaisesRegex(InputError, "only a bound, because dense did not reach"):
+                    self.value(f"{ratio}_dense{selection}")
+        self.write("lonely", make_record("dense"), *fp16)
+        self.records = Records([self.folder / "lonely"], Question())
+        with self.assertRaisesRegex(InputError, "only 1 of 2 runs of fp16 have a value"):
+            self.value('speed_up_over_dense["fp16"]')
+
+    def test_ratios_have_the_marks_of_the_baseline_s_network_if_it_affects_them(self) -> None:
+        records = [make_record("dense"), make_record("fp16")]
+        for record in records:
+            record["set_up"] = {"pretraining_s": 1.0, "pretraining_from": "measured", "pruning_s": 0.0}
+        records[0]["fidelity"] = {"verdict": "degraded", "checks": []}
+        self.write("degraded", *records)
+        self.records = Records([self.folder / "degraded"], Question())
+        for name, marks_of_it in (
+            ("speed_up_over_dense", "†"),
+            ("speed_up_over_dense_with_set_up", "†"),
+            ("relative_time_to_dense", "†"),
+            ("convergence_speed_over_dense", ""),
+            ("iteration_time_s", ""),
+            ("speed_up_over_fp16", ""),
+        ):
+            with self.subTest(name):
+                number = evaluate(parse(f'{name}["fp16"]'), self.records).single()
+                self.assertEqual(number.marks, marks_of_it)
+
     def test_errors_name_the_nearest_valid_names(self) -> None:
         for text, message in (
             ("iteration_times", "unknown quantity.*iteration_time_s"),
