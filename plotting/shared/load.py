@@ -73,7 +73,11 @@ JUDGED = {
 # Columns from the report for each baseline, by the beginnings of their names.
 OF_BASELINES = (
     "baseline_",
-    *(f"{kind}{ratio}" for kind in ("", RESTRICTED) for ratio in ("speed_up_over_", "relative_time_to_")),
+    *(
+        f"{kind}{ratio}"
+        for kind in ("", RESTRICTED)
+        for ratio in ("speed_up_over_", "relative_time_to_", "convergence_speed_over_")
+    ),
 )
 SEED_AXIS = "seed"
 METHOD_AXIS = "method"

@@ -158,6 +158,23 @@ class Table1Test(TableTest):
         self.assertEqual(rows["pactrain"]["speed-up vs dense"], f"≤ {bound:.2f}× (2 of 3 reached)")
         self.assertEqual(list(rows["pactrain"].values())[-3:], ["✗", "✓", "✗"])
 
+    def test_the_convergence_speed_is_the_ratio_of_the_means_beside_it(self) -> None:
+        bests = {"dense": (0.868, 0.95), "topk 0.1": (0.95, 0.868)}  # the second seed reaches the target later or sooner
+        records = [
+            make_record(method, seed=seed, curve=make_curve(0.8, best))
+            for method, of_seeds in bests.items()
+            for seed, best in enumerate(of_seeds, 1)
+        ]
+        records[3]["curve"] = make_curve(0.8, 0.862)
+        text = self.made(*records)
+        iterations = [float(rows_of(text)[method]["iterations to target"].split(" ")[0]) for method in bests]
+        shown = rows_of(text)["topk 0.1"]
+        self.assertEqual(shown["convergence speed vs dense"], f"{iterations[0] / iterations[1]:.2f}×")
+        per_seed = self.program("--csv")[1]
+        line = next(csv.DictReader(io.StringIO("\n".join(per_seed.splitlines()[::2]))))
+        self.assertAlmostEqual(float(line["convergence_speed_over_dense"]), iterations[0] / iterations[1])
+        self.assertEqual(shown["convergence"], "✓" if iterations[1] <= 1.1 * iterations[0] else "✗")
+
     def test_bounds_from_both_sides_have_no_mean(self) -> None:
         dense = [make_record("dense", curve=make_curve(0.8, 0.80)), *seeds("dense", 0.8, 0.8)[1:]]
         topk = [*seeds("topk 0.1", 0.4), make_record("topk 0.1", seed=2, curve=make_curve(0.4, 0.80))]
