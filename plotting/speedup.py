@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from shared.comparison import Comparison, Panel
-from shared.dots import MARK_WIDTH, MEAN_SIZE, Dots, draw_dots, ratio_dots, scale
+from shared.dots import MARK_WIDTH, MEAN_SIZE, Dots, draw_dots, ratio_dots, room_for_marks, scale
 from shared.figure import (
     ON_WHITE,
     TimeUnit,
@@ -156,7 +156,7 @@ def draw_group(
     for place, (name, (speedup, dots)) in enumerate(speedups.items()):
         y = row + (place - (len(speedups) - 1) / 2) * ROW_HEIGHT
         draw_dots(axes, y, dots, style, 0.6 * ROW_HEIGHT, pale=PALE[name])
-        mark = max(zip(dots.values, dots.marks))[1] if len(dots.values) > 1 else ""
+        mark = room_for_marks(dots, dots.ends[1])
         axes.annotate(
             speedup.counted_text(),
             (dots.ends[1], y),

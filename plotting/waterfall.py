@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import ScalarFormatter
 
 from shared.comparison import Comparison
-from shared.dots import MARK_WIDTH, Dots, dots_of, draw_dots, verdict_marks
+from shared.dots import MARK_WIDTH, Dots, dots_of, draw_dots, room_for_marks, verdict_marks
 from shared.figure import (
     TimeUnit,
     add_origin,
@@ -108,7 +108,7 @@ def draw_steps(axes: Axes, comparison: Comparison, methods: list[pd.DataFrame]) 
             draw_step(axes, row, former_time, time, style.colour)
         draw_dots(axes, row, dots, style, width=0.5)
         end = max(former_time or 0.0, dots.ends[1])
-        mark = max(zip(dots.values, dots.marks))[1] if end == dots.ends[1] else ""
+        mark = room_for_marks(dots, end)
         axes.annotate(
             words_for(runs, comparison, mean_time(runs, unit, comparison), former, first),
             (end, row),

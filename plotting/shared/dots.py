@@ -15,6 +15,8 @@ from shared.report import RESTRICTED, VERDICT_MARKS, Spread
 
 MEAN_SIZE, RUN_SIZE = 3.9, 1.7
 MARK_WIDTH = 10  # in points, with the space after it
+# A mark beside a value of this share of the end of the dots may reach the words behind them.
+NEAR = 0.7
 # The axis is logarithmic if the values differ by this ratio.
 LOG_AXIS_FROM_RATIO = 3.0
 
@@ -31,6 +33,12 @@ class Dots:
     def ends(self) -> tuple[float, float]:
         """Returns the lowest and the highest place that is drawn."""
         return min(self.spread.ends[0], *self.values), max(self.spread.ends[1], *self.values)
+
+
+def room_for_marks(dots: Dots, axis_end: float) -> str:
+    """Returns the longest mark of the runs that end near the place `axis_end`, where words begin that it must not touch."""
+    near = [mark for value, mark in zip(dots.values, dots.marks) if value >= NEAR * axis_end]
+    return max(near, key=len, default="") if len(dots.values) > 1 else ""
 
 
 def dots_of(spread: Spread, values: pd.Series, marks: pd.Series) -> Dots | None:

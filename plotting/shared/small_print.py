@@ -72,7 +72,7 @@ def network_of(runs: pd.DataFrame) -> Iterable[str]:
         yield f"bottlenecks {', '.join(sorted(rates, key=quantity_key))}"
     bursts = {link["burst"] for link in bottlenecks if "burst" in link}
     if bursts:
-        yield f"burst {', '.join(sorted(bursts))}"
+        yield f"burst {', '.join(sorted(bursts, key=quantity_key))}"
     if bottlenecks:
         yield f"delay of bottlenecks {', '.join(sorted({link.get('delay', '0 s') for link in bottlenecks}))}"
     controls = set(runs["provenance.congestion_control"].dropna()) if "provenance.congestion_control" in runs else set()

@@ -2,8 +2,9 @@
 from matplotlib.figure import Figure
 
 import speedup
+from shared.dots import Dots, room_for_marks
 from shared.figure import TimeUnit
-from shared.report import InputError
+from shared.report import InputError, Spread
 
 from .figure_test import FigureTest, drawn, legend_texts, small_print
 from .records import failed_record, make_curve, make_record, with_a_miss
@@ -113,3 +114,9 @@ class SpeedupTest(FigureTest):
     def test_no_baseline_at_all_is_an_error(self) -> None:
         with self.assertRaisesRegex(InputError, "no run has a baseline: a completed dense or fp16 run"):
             speedup.draw(self.compared(make_record("pactrain")))
+
+    def test_words_leave_room_for_the_mark_of_any_dot_beside_them(self) -> None:
+        spread = Spread(2, 3.2, None, None)
+        self.assertEqual(room_for_marks(Dots(spread, (3.3, 3.37), ("≤", "")), 3.37), "≤")
+        self.assertEqual(room_for_marks(Dots(spread, (1.0, 3.37), ("≤", "")), 3.37), "")
+        self.assertEqual(room_for_marks(Dots(spread, (3.3, 3.37), ("", "≥†")), 3.37), "≥†")
