@@ -37,6 +37,7 @@ A claim that is measured also has
   in part      the same, for a part of the claim (optional)
   because      the reason for a difference (optional)
 A claim that is not has "not testable", the reason.
+A verdict says so if the interval over seeds of a measured quantity has one of these limits in it.
 
 examples:
   python3 plotting/paper_claims.py
@@ -116,7 +117,7 @@ def row_of(claim: Claim, sources: Sources | None) -> dict[str, str]:
     return row | {
         "measured": claim.text_of(number) + number.marks,
         "mode": ", ".join(sorted(measured.modes)),
-        "verdict": claim.verdict(number.value),
+        "verdict": claim.verdict_on(number),
     }
 
 

@@ -78,6 +78,15 @@ class Claim:
             return "confirmed"
         return "confirmed in part" if self.in_part is not None and self.in_part.has(value) else "not confirmed"
 
+    def verdict_on(self, number: Number) -> str:
+        """Returns the verdict, and whether another mean within the interval over seeds might have had another."""
+        if number.low is None or number.high is None:
+            return self.verdict(number.value)
+        ranges = [each for each in (self.confirmed, self.in_part) if each is not None]
+        limits = [end for each in ranges for end in (each.low, each.high) if end is not None]
+        is_open = any(number.low < limit < number.high for limit in limits)
+        return self.verdict(number.value) + (", within what seeds vary by" if is_open else "")
+
     def limits(self) -> str:
         """Returns the values that confirm the claim and, after "in part", those that confirm a part of it."""
         assert self.confirmed is not None

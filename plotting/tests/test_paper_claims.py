@@ -77,6 +77,24 @@ class PaperClaimsTest(unittest.TestCase):
         self.measure(0.2, 0.4)
         self.assertEqual(self.row(PACKING)[4:], ["0.5×", "live", "not confirmed"])
 
+    def test_a_limit_within_the_interval_over_seeds_is_named(self) -> None:
+        (self.folder / "caps").mkdir()
+        records = []
+        for seed, time_s in enumerate((1.0, 2.0, 3.0), 1):
+            records.append(timed("dense", time_s) | {"run_id": f"{seed:016x}"})
+            records[-1]["config"]["seed"] = seed
+            records[-1]["labels"]["seed"] = str(seed)
+        write_exported(self.folder / "caps" / "records.jsonl", *records)
+        claim = {name: value for name, value in PACKING.items() if name != "in part"}
+        claim["measured"] = 'iteration_time_s["dense"]'
+        for limits, verdict in (
+            ([1.5, None], "confirmed, within what seeds vary by"),
+            ([2.5, None], "not confirmed, within what seeds vary by"),
+            ([0.5, None], "confirmed"),
+        ):
+            with self.subTest(limits):
+                self.assertEqual(self.row({**claim, "confirmed": limits})[6], verdict)
+
     def test_without_the_second_range_there_is_no_part(self) -> None:
         self.measure(0.6, 0.4)
         whole = {name: value for name, value in PACKING.items() if name != "in part"}
