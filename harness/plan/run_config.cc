@@ -354,11 +354,14 @@ void read_machine(const Given& given, const std::filesystem::path& folder, Setti
 void read_replay_part(const Given& given, Topologies& topologies, Setting& setting, Run& run) {
   run.mode = given.options.mode == "replay" ? Mode::replay : Mode::simulate;
   given.refuse("trainer",
-               "works only in mode \"live\": an external trainer's communication is not recorded, so it "
-               "cannot be replayed");
-  for (const char* key :
-       {"network_events", "rate_trace", "cross_traffic", "worker_events", "on_worker_failure"}) {
+               "works only in modes \"live\" and \"cluster\": an external trainer's communication is not "
+               "recorded, so it cannot be replayed");
+  for (const char* key : {"network_events", "rate_trace", "cross_traffic"}) {
     given.refuse(key, "works only in mode \"live\": a replay repeats only samples of the steps");
+  }
+  for (const char* key : {"worker_events", "on_worker_failure"}) {
+    given.refuse(key,
+                 "works only in modes \"live\" and \"cluster\": a replay repeats only samples of the steps");
   }
   if (run.mode == Mode::simulate) {
     constexpr const char* why =

@@ -154,7 +154,7 @@ TEST(PlanRuns, RefusesWhatAModeCannotDo) {
   EXPECT_THAT(refusal_of(R"({"base": {"mode": "replay", "compute_profile": {"batch_size_per_worker": 32}}})"),
               HasSubstr("/base/compute_profile: \"device\" is missing"));
   EXPECT_THAT(refusal_of(R"({"base": {"mode": "replay", "worker_events": [{"worker": 0, "slowdown": 2}]}})"),
-              HasSubstr("/base/worker_events: works only in mode \"live\""));
+              HasSubstr("/base/worker_events: works only in modes \"live\" and \"cluster\""));
   EXPECT_THAT(refusal_of(R"({"base": {"mode": "converge", "topology": "pair"}})"),
               HasSubstr("/base/topology: does not work in mode \"converge\""));
 }

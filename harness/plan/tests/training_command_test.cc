@@ -203,7 +203,8 @@ TEST_F(CommandPlan, WhatOnlyAWorkerProgramCanDoIsRefused) {
   const Json by_train_time = {{"link", "bottlenecks"}, {"file", "100-to-1000"}};
   EXPECT_THAT(refusal(python_, {{"topology", "three-switch"}, {"rate_trace", by_train_time}}),
               AllOf(HasSubstr("/base/rate_trace"), HasSubstr("must be \"wall\"")));
-  EXPECT_THAT(refusal(python_, {{"mode", "replay"}}), HasSubstr("works only in mode \"live\""));
+  EXPECT_THAT(refusal(python_, {{"mode", "replay"}}),
+              HasSubstr("works only in modes \"live\" and \"cluster\""));
 }
 
 TEST_F(CommandPlan, ReplacesThinpipesTrainerInOneRunOfASweep) {

@@ -143,7 +143,8 @@ TEST(ExternalTrainerTest, ThatCannotBeStartedIsRefusedBeforeAnythingRuns) {
               AllOf(HasSubstr("/base/trainer/files/0"), HasSubstr("is neither a file nor a folder")));
   Json replayed = with_trainer("mine.sh");
   replayed["mode"] = "replay";
-  EXPECT_THAT(refused(replayed), AllOf(HasSubstr("/base/trainer"), HasSubstr("works only in mode \"live\"")));
+  EXPECT_THAT(refused(replayed),
+              AllOf(HasSubstr("/base/trainer"), HasSubstr("works only in modes \"live\" and \"cluster\"")));
 }
 
 }  // namespace
