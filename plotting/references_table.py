@@ -42,7 +42,7 @@ def table(results: Path, question: Question) -> str:
     folders = sorted(path.parent for path in results.glob("*/records.jsonl"))
     if not folders:
         raise InputError(f"{results}: no folder in it has a records.jsonl")
-    rows = [row_of(folder.name, load(folder, question).runs) for folder in folders]
+    rows = [row_of(folder.name, load(folder, question, every_run=True).runs) for folder in folders]
     return f"{grid(rows)}\n{NOTES}\n"
 
 

@@ -124,16 +124,17 @@ class Results:
         return self.groups[names[0]]
 
 
-def load(directory: Path | str, question: Question = Question()) -> Results:
+def load(directory: Path | str, question: Question = Question(), every_run: bool = False) -> Results:
     """Reads the records in `directory`, a results folder or an exported file, that `thinpipe report` reads too, and its
-    judgement of them. Raises InputError, with the report's message, if there is none."""
+    judgement of them. With every_run, no run is superseded. Raises InputError, with the report's message, if there is no
+    record."""
     directory = Path(directory)
-    return joined(directory, read_report(directory, question))
+    return joined(directory, read_report(directory, question), every_run)
 
 
-def joined(directory: Path, report: dict[str, Any]) -> Results:
+def joined(directory: Path, report: dict[str, Any], every_run: bool = False) -> Results:
     """Returns the records in `directory`, with the report's judgement of them."""
-    rows, superseded = newest_of_each_label(report["runs"])
+    rows, superseded = (report["runs"], ()) if every_run else newest_of_each_label(report["runs"])
     records = read_records(directory, set(map(identity, rows)))
     pairs = []
     for row in rows:

@@ -27,6 +27,15 @@ class ReferencesTableTest(unittest.TestCase):
         self.assertEqual(cells[1:6], ["live", "3", "seeds 1–3", "2 of 3", "1"])
         self.assertEqual(cells[7:], ["8991000f2c", "2026-11-20", "not measured"])
 
+    def test_runs_of_two_configurations_with_the_same_labels_both_count(self) -> None:
+        runs = [make_record("dense"), make_record("dense", axes={"training.epochs": 9})]
+        runs[1]["labels"] = runs[0]["labels"]
+        self.assertNotEqual(runs[0]["run_id"], runs[1]["run_id"])
+        (self.folder / "spardl").mkdir()
+        write_exported(self.folder / "spardl" / "records.jsonl", *runs)
+        text = references_table.table(self.folder, Question())
+        self.assertRegex(text, r"\| spardl \| live \| 2 \|")
+
     def test_a_folder_without_records_is_refused(self) -> None:
         with self.assertRaisesRegex(InputError, "records.jsonl"):
             references_table.table(self.folder, Question())
