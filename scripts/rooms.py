@@ -59,7 +59,7 @@ PARTS = {
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),
     "trainer/models": Part(rooms=("layers", "."), uses=()),
     "trainer/collectives": Part(rooms=(".", "transport", "algorithms", "backends"), uses=()),
-    "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "deepreduce", "packed", "methods"), uses=()),
+    "trainer/synchronisers": Part(rooms=(".", "transforms", "quantised", "sparse", "entries", "deepreduce", "packed", "methods"), uses=()),
 }
 
 

@@ -32,10 +32,10 @@ set(THINPIPE_CORE_SOURCES
   synchronisers/deepreduce/value_code.cc
   synchronisers/quantised/sign_code.cc synchronisers/quantised/ternary.cc synchronisers/quantised/thc_table.cc
   synchronisers/quantised/vote_code.cc
-  synchronisers/sparse/deflate.cc synchronisers/sparse/entry_code.cc synchronisers/sparse/hashed_owners.cc synchronisers/sparse/huffman_indices.cc
-  synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc synchronisers/sparse/push_pull.cc
+  synchronisers/sparse/deflate.cc synchronisers/entries/entry_code.cc synchronisers/entries/hashed_owners.cc synchronisers/sparse/huffman_indices.cc
+  synchronisers/sparse/index_code.cc synchronisers/sparse/nonzero_blocks.cc synchronisers/entries/push_pull.cc
   synchronisers/sparse/run_length_indices.cc synchronisers/sparse/sampled_top_k.cc synchronisers/sparse/sparse_code.cc
-  synchronisers/sparse/sparse_entries.cc synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc
+  synchronisers/entries/sparse_entries.cc synchronisers/sparse/threshold_choice.cc synchronisers/sparse/top_k.cc
   synchronisers/transforms/block_rotation.cc synchronisers/transforms/sent_coefficients.cc
   synchronisers/transforms/walsh_hadamard.cc
   tensors/legacy_file.cc tensors/npy_header.cc tensors/pickle.cc tensors/pickle_bytes.cc tensors/pickle_text.cc
@@ -63,13 +63,13 @@ set(THINPIPE_CORE_TESTS
   synchronisers/quantised/tests/quantised_properties_test.cc synchronisers/quantised/tests/sign_code_test.cc
   synchronisers/quantised/tests/ternary_test.cc
   synchronisers/sparse/tests/bit_stream_properties_test.cc synchronisers/sparse/tests/bit_stream_test.cc
-  synchronisers/sparse/tests/deflate_test.cc synchronisers/sparse/tests/entry_code_test.cc
-  synchronisers/sparse/tests/hashed_owners_test.cc synchronisers/sparse/tests/index_code_properties_test.cc
+  synchronisers/sparse/tests/deflate_test.cc synchronisers/entries/tests/entry_code_test.cc
+  synchronisers/entries/tests/hashed_owners_test.cc synchronisers/sparse/tests/index_code_properties_test.cc
   synchronisers/sparse/tests/index_code_test.cc synchronisers/sparse/tests/nonzero_blocks_test.cc
-  synchronisers/sparse/tests/push_pull_test.cc synchronisers/sparse/tests/random_block_test.cc
+  synchronisers/entries/tests/push_pull_test.cc synchronisers/sparse/tests/random_block_test.cc
   synchronisers/sparse/tests/sampled_top_k_test.cc
   synchronisers/sparse/tests/sparse_code_properties_test.cc synchronisers/sparse/tests/sparse_code_test.cc
-  synchronisers/sparse/tests/sparse_entries_test.cc synchronisers/sparse/tests/threshold_choice_test.cc
+  synchronisers/entries/tests/sparse_entries_test.cc synchronisers/sparse/tests/threshold_choice_test.cc
   synchronisers/sparse/tests/top_k_properties_test.cc synchronisers/sparse/tests/top_k_test.cc
   synchronisers/tests/warm_up_test.cc
   synchronisers/transforms/tests/block_rotation_test.cc synchronisers/transforms/tests/walsh_hadamard_properties_test.cc

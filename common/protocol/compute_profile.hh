@@ -14,9 +14,10 @@ namespace thinpipe {
 // Added in 2: between_collectives_s. In 3: prepare_s, variation. In 4: warm_up_s, overlapped_decode_s. In 5:
 // new names (common/support/renamed_names.json).
 inline constexpr int profile_schema_version = 5;
-// Profiles measured before are measured again. Equal to the version that last added a member; since 5, of what is
-// measured: coding times of a method that exchanges fragments of the model are of the whole model.
-inline constexpr int profile_content_version = 5;
+// Profiles measured before are measured again. At least the version that last added a member; since then, of what is
+// measured: from 5, coding times of a method that exchanges fragments of the model are of the whole model; from 6,
+// workers have the environment that they have in runs.
+inline constexpr int profile_content_version = 6;
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is loaded

@@ -7,6 +7,7 @@
 #include "common/protocol/device.hh"
 #include "common/protocol/worker_file.hh"
 #include "harness/executors/worker_inputs.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/provenance.hh"
 #include "harness/records/record.hh"
@@ -33,6 +34,13 @@ std::optional<Device> device_of(const Run& run) {
   const Json file = parse_json_file(run.profile->string());
   if (!is_device(file)) return std::nullopt;
   return parse_device(file, {run.profile->string(), ""});
+}
+
+// Stores the finished profile with the share of the machine that other programs used meanwhile.
+void store(const fs::path& measured, double share_of_others, const fs::path& output) {
+  ComputeProfile profile = load_profile(measured.string());
+  if (profile.device.is_object()) profile.device[others_share_key] = share_of_others;
+  write_atomically(output, record_text(to_json(profile)));
 }
 
 // Returns the settings that determine the profile. An estimate is for one worker and ignores what the exchange takes;
@@ -114,15 +122,30 @@ std::variant<Json, Outcome> ComputeProfiles::get_or_build(const Run& run,
     fs::remove_all(work);
     fs::create_directory(work);
     progress.wait(what);
-    std::optional<netem::Network> network;
-    if (!estimates) network.emplace(run.setting->topology, netem::Schedule{}, idle_cores_);
     const JobObserver observer{.event = [](std::int64_t /*rank*/, const Event& /*event*/) {},
                                .tick = [&](WorkerControl&, Seconds) { progress.tick(); }};
-    Outcome outcome = executor.execute(
-        {.workers = estimates ? estimating(run, *device, output, work)
-                              : measuring(run, *network, initial_weights, limits.profiling, output, work),
-         .limits = limits},
-        observer);
+    Outcome outcome;
+    if (estimates) {
+      outcome =
+          executor.execute({.workers = estimating(run, *device, output, work), .limits = limits}, observer);
+    } else {
+      const fs::path measured = work / "profile.json";
+      const auto measure = [&] {
+        fs::remove_all(work);
+        fs::create_directory(work);
+        const netem::Network network(run.setting->topology, netem::Schedule{}, idle_cores_);
+        outcome = executor.execute(
+            {.workers = measuring(run, network, initial_weights, limits.profiling, measured, work),
+             .limits = limits},
+            observer);
+        return outcome.status == Outcome::Status::completed;
+      };
+      const double share = measure_undisturbed(measure, [&](double others) {
+        progress.wait(
+            fmt::format("{} again: other programs used {:.0f} % of the machine", what, 100 * others));
+      });
+      if (outcome.status == Outcome::Status::completed) store(measured, share, output);
+    }
     if (outcome.status == Outcome::Status::failed) {
       outcome.failure->message = fmt::format("{} in {}: {}", what, work.string(), outcome.failure->message);
     }

@@ -7,6 +7,7 @@
 
 #include "harness/executors/worker_inputs.hh"
 #include "harness/machine/communication_meter.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "harness/plan/resource_estimate.hh"
 #include "harness/plan/run_id.hh"
 #include "harness/records/provenance.hh"
@@ -28,6 +29,7 @@ SharedMachine shared_machine(const MachineOptions& options, const std::optional<
   if (file) {
     const MachineFile machine = load_machine_file(file->string());
     out = {.model = {.cores = machine.cores, .costs = machine.costs, .balancing_s = machine.balancing_s},
+           .device = machine.device,
            .path = file->string(),
            .hash = content_hash_of_file(*file)};
   } else {
@@ -45,7 +47,8 @@ Json decisive_for(const Run& run) {
   return {{"topology", of_run.at("topology")},
           {"collective", run.collective},
           {"workers", run.workers},
-          {"machine", name_of_machine()}};
+          {"machine", name_of_machine()},
+          {"version", machine_content_version}};
 }
 
 // Measures how long steps take. Runs workers of a replay, with this trace and profile, in `folder`.
@@ -157,7 +160,18 @@ std::variant<SharedMachine, Outcome> MeasuredMachines::get_or_build(const Run& r
     const fs::path folder = fs::absolute(machines_.folder() / name);
     Measurement measurement(run, executor, progress, limits, folder);
     try {
-      write_atomically(file, to_json(measure(run, measurement)).dump(2) + "\n");
+      MachineFile machine;
+      const double share = measure_undisturbed(
+          [&] {
+            machine = measure(run, measurement);
+            return true;
+          },
+          [&](double others) {
+            progress.wait(
+                fmt::format("{} again: other programs used {:.0f} % of the machine", what, 100 * others));
+          });
+      machine.device[others_share_key] = share;
+      write_atomically(file, to_json(machine).dump(2) + "\n");
     } catch (const Measurement::Failed& failed) {
       return failed.outcome;
     }

@@ -19,6 +19,7 @@ namespace thinpipe {
 // A machine, and the file of its costs and that file's hash; nullopt if communication is free.
 struct SharedMachine {
   MachineModel model = {};
+  Json device = Json::object();  // with which it was measured
   std::optional<std::string> path = {};
   std::optional<std::string> hash = {};
 };

@@ -107,7 +107,8 @@ WorkerCommand WorkerInputs::at_host(std::int64_t rank, const netem::Host& host, 
           .command = command,
           .input = input,
           .log = folder_ / fmt::format("worker-{}.log", rank),
-          .before_exec = [&host] { host.enter(); }};
+          .before_exec = [&host] { host.enter(); },
+          .environment = environment_};
 }
 
 }  // namespace thinpipe

@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/protocol/worker_file.hh"
 #include "harness/executors/executor.hh"
@@ -13,6 +15,7 @@
 #include "harness/plan/run.hh"
 #include "harness/records/interrupted_run.hh"
 #include "netem/kernel/host.hh"
+#include "netem/preload/preloaded.hh"
 
 namespace thinpipe {
 
@@ -44,6 +47,10 @@ class WorkerInputs {
   // Workers stop with a checkpoint if they are asked to; by default SIGTERM ends them. Writes stop_file(), to be called
   // before each start of workers. `resume_after`: the iteration of the checkpoint from which they continue.
   void let_workers_save(std::optional<std::int64_t> resume_after);
+  // Sets variables of the workers; by default those of every worker on this machine, netem::polling_environment().
+  void use_environment(std::vector<std::pair<std::string, std::string>> environment) {
+    environment_ = std::move(environment);
+  }
   // Sets the reduction tree of the workers; by default it is the run's.
   void use_tree(std::vector<int> tree) { reduction_tree_ = std::move(tree); }
   // Sets ports of the first worker's address, where the workers meet; by default they meet in rendezvous().
@@ -75,6 +82,7 @@ class WorkerInputs {
   std::optional<std::string> initial_weights_;
   std::vector<int> reduction_tree_;
   std::vector<std::string> rendezvous_addresses_;
+  std::vector<std::pair<std::string, std::string>> environment_ = netem::polling_environment();
   bool workers_wait_ = false;
   std::optional<InterruptionOptions> interruption_;
   bool workers_report_times_ = false;

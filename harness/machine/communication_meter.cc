@@ -41,6 +41,11 @@ CommunicationMeter::CommunicationMeter(const netem::AwakeCores& awake) : awake_(
       turns_per_s_ = std::max(turns_per_s_, (static_cast<double>(awake_.turns()) - turns) / passed_s);
     }
   }
+  if (turns_per_s_ == 0) {
+    throw Error(
+        "measure the CPU time of communication: other programs keep all cores busy; end them, and start the "
+        "command again");
+  }
 }
 
 void CommunicationMeter::take(std::int64_t rank, const Event& event) {

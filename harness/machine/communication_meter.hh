@@ -17,6 +17,7 @@ namespace thinpipe {
 class CommunicationMeter {
  public:
   // Measures the pace of the threads that keep CPUs awake, in some hundred milliseconds. `awake` must outlive this.
+  // Throws Error if other programs leave those threads no time.
   explicit CommunicationMeter(const netem::AwakeCores& awake);
 
   // Takes the next event of a worker of the replay.

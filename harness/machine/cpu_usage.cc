@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <chrono>
 #include <sstream>
+#include <thread>
 
 #include <sys/resource.h>
 #include <unistd.h>
@@ -62,6 +63,23 @@ double share_of_others(const CpuUsage& from, const CpuUsage& to, unsigned cpus) 
   const double others_s = (to.machine_s - from.machine_s) - (to.own_s - from.own_s);
   const double capacity_s = (to.clock_s - from.clock_s) * cpus;
   return capacity_s > 0 ? std::max(0.0, others_s / capacity_s) : 0;
+}
+
+double measure_undisturbed(const std::function<bool()>& measure,
+                           const std::function<void(double share)>& again) {
+  constexpr int attempts = 3;
+  for (int attempt = 1;; ++attempt) {
+    const CpuUsage before = read_cpu_usage();
+    if (!measure()) return 0;
+    const double share = share_of_others(before, read_cpu_usage(), std::thread::hardware_concurrency());
+    if (share <= max_share_of_others || attempt == attempts) return share;
+    again(share);
+  }
+}
+
+std::optional<double> others_share_of(const Json& device) {
+  const auto share = device.find(others_share_key);
+  return share != device.end() && share->is_number() ? std::optional(share->get<double>()) : std::nullopt;
 }
 
 netem::Check check_other_programs(double share) {

@@ -3,8 +3,11 @@
 // links.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 
+#include "common/support/json_object.hh"
 #include "netem/fidelity/fidelity.hh"
 
 namespace thinpipe {
@@ -35,5 +38,17 @@ double share_of_others(const CpuUsage& from, const CpuUsage& to, unsigned cpus);
 // Above this share, a run is degraded.
 inline constexpr double max_share_of_others = 0.1;
 netem::Check check_other_programs(double share);
+
+// Runs `measure` again while other programs use more than that share, at most three times altogether, and returns the
+// last share. `measure` must leave none of its processes. It returns false if it failed, which ends the attempts;
+// `again` is told of a further one.
+double measure_undisturbed(const std::function<bool()>& measure,
+                           const std::function<void(double share)>& again);
+
+// The member of a measured profile's or machine's "device" with that share.
+inline constexpr const char* others_share_key = "share_of_others";
+
+// Returns it; nullopt if it is not known.
+std::optional<double> others_share_of(const Json& device);
 
 }  // namespace thinpipe

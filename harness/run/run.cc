@@ -12,6 +12,7 @@
 #include "harness/executors/launch_environment.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
+#include "harness/machine/cpu_usage.hh"
 #include "harness/plan/script_content.hh"
 #include "harness/records/local_paths.hh"
 #include "harness/records/provenance.hh"
@@ -156,7 +157,7 @@ class RunInProgress {
     if (network_) {
       network_->end();
       for (const netem::LinkCapture& capture : network_->captured()) report(capture);
-      fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed);
+      fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed, checks_of_profile());
     }
     if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
     if (cluster_ && outcome.status == Outcome::Status::completed &&
@@ -173,8 +174,28 @@ class RunInProgress {
     return outcome;
   }
 
+  // Returns whether other programs disturbed the measurement of the compute times that a replay uses.
+  std::vector<netem::Check> checks_of_profile() const {
+    if (!run_.is_replay()) return {};
+    const auto share = others_share_of(load_profile(profile_path_).device);
+    if (!share) return {};
+    netem::Check check = check_other_programs(*share);
+    check.name += " while compute was measured";
+    return {check};
+  }
+
+  void warn_of_disturbed(const Json& device, const char* what) {
+    const auto share = others_share_of(device);
+    if (share > max_share_of_others) {
+      warn(fmt::format("other programs used {:.0f} % of the machine while {} was measured, so it is too long",
+                       100 * *share, what));
+    }
+  }
+
   Outcome simulate() {
     const ComputeProfile profile = load_profile(profile_path_);
+    warn_of_disturbed(profile.device, "the compute time");
+    if (machine_) warn_of_disturbed(machine_->device, "the CPU time of communication");
     const auto model = machine_ ? std::optional(machine_->model) : std::nullopt;
     const std::vector<Event> events =
         record_.replayed()->simulate(run_.setting->topology, profile, routing_of(run_), model);
@@ -220,6 +241,7 @@ class RunInProgress {
     if (cluster_) {
       rendezvous_ = cluster_->rendezvous();
       inputs_.meet_at(rendezvous_.addresses);
+      inputs_.use_environment(rendezvous_.environment);
     }
     Job job{.workers = {}, .limits = context_.limits, .saves_on_stop = parts_.can_be_continued()};
     if (job.saves_on_stop) inputs_.let_workers_save(parts_.after_iteration());
@@ -284,9 +306,10 @@ class RunInProgress {
   WorkerCommand worker(std::int64_t rank) const {
     WorkerCommand out = program(rank);
     if (cluster_) out.launcher = cluster_->launcher(rank);
-    const auto more = cluster_ ? rendezvous_.environment : netem::polling_environment();
-    auto& environment = out.script ? out.script->environment : out.environment;
-    environment.insert(environment.end(), more.begin(), more.end());
+    if (out.script) {
+      const auto more = cluster_ ? rendezvous_.environment : netem::polling_environment();
+      out.script->environment.insert(out.script->environment.end(), more.begin(), more.end());
+    }
     return out;
   }
 

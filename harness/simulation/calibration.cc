@@ -2,7 +2,11 @@
 #include "harness/simulation/calibration.hh"
 
 #include <algorithm>
+#include <cmath>
 
+#include <fmt/format.h>
+
+#include "common/support/exception.hh"
 #include "harness/simulation/fluid_network.hh"
 #include "harness/simulation/simulator.hh"
 
@@ -120,6 +124,13 @@ CommunicationCosts costs_of(const CalibrationTimes& capped, const CalibrationTim
     return times.long_s / long_sums - of_long.messages * per_message(times);
   };
   CommunicationCosts costs{.core_s_per_message = per_message(capped)};
+  const double all_s = capped.short_s + capped.long_s + uncapped.short_s + uncapped.long_s;
+  if (!std::isfinite(all_s) || (of_short.messages > 0 && costs.core_s_per_message <= 0)) {
+    throw Error(fmt::format(
+        "measure the costs of communication: messages took {:.3g} s of CPU time, so other programs disturbed the "
+        "measurement; end them, and start the command again",
+        capped.short_s));
+  }
   costs.core_s_per_byte = ratio(of_bytes_s(uncapped), of_long.bytes + of_long.capped_bytes);
   const double capped_s = of_bytes_s(capped) - of_long.bytes * costs.core_s_per_byte;
   costs.core_s_per_capped_byte =

@@ -39,6 +39,7 @@ struct CalibrationTimes {
 
 // Returns the costs that explain both times: a message and each of its bytes take CPU time. `uncapped`: the times over
 // the same network without caps; equal to `capped` if it has none.
+// Throws Error if messages took no CPU time.
 CommunicationCosts costs_of(const CalibrationTimes& capped, const CalibrationTimes& uncapped,
                             const netem::Topology& topology, int workers, const CollectiveRouting& routing);
 

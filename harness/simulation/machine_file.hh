@@ -11,6 +11,8 @@
 namespace thinpipe {
 
 inline constexpr int machine_schema_version = 1;
+// Machines measured before are measured again: since 2, workers have the environment that they have in runs.
+inline constexpr int machine_content_version = 2;
 
 struct MachineFile {
   Json device = Json::object();         // CPU, kernel and program with which it was measured

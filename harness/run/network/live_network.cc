@@ -132,9 +132,10 @@ Json LiveNetwork::connections() const {
   return out;
 }
 
-Json LiveNetwork::fidelity(bool probes_again) {
+Json LiveNetwork::fidelity(bool probes_again, std::vector<netem::Check> more) {
   if (!monitor_) return nullptr;
   std::vector<netem::Check> checks = monitor_->verdict().checks;
+  std::ranges::move(more, std::back_inserter(checks));
   std::ranges::move(probes_, std::back_inserter(checks));
   if (probes_again)
     std::ranges::move(netem::probe_links(network_, "after training"), std::back_inserter(checks));

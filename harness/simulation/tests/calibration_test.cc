@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness/simulation/calibration.hh"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "common/protocol/schedule.hh"
+#include "common/support/exception.hh"
 #include "harness/experiment/bundled_files.hh"
 #include "harness/simulation/simulator.hh"
 #include "netem/topology/reduction_tree.hh"
@@ -71,6 +74,20 @@ TEST(Calibration, FindsHowLongCoresAreFreeAlthoughWorkersWait) {
   const double step_s = simulator.iterate(JointStep(8, 0U)).iteration_time_s;
   EXPECT_NEAR(balancing_s_of(step_s, 2, model.costs, topology, 8, tree), 0.003, 1e-5);
   EXPECT_EQ(balancing_s_of(0.001, 2, model.costs, topology, 8, tree), 0);
+}
+
+// A busy machine's measurement must not become a machine on which communication is free.
+TEST(Calibration, RefusesTimesThatNoMessageCanHaveTaken) {
+  const netem::Topology topology = calibrated_network();
+  const CalibrationTimes good = {.short_s = 0.01, .long_s = 0.02};
+  for (const double bad :
+       {std::numeric_limits<double>::quiet_NaN(), -std::numeric_limits<double>::infinity(), 0.0}) {
+    const CalibrationTimes times = {.short_s = bad, .long_s = 0.02};
+    EXPECT_THROW(costs_of(times, good, topology, 8, {}), Error) << bad;
+  }
+  EXPECT_THROW(
+      costs_of(good, {.short_s = 0.01, .long_s = std::numeric_limits<double>::quiet_NaN()}, topology, 8, {}),
+      Error);
 }
 
 TEST(Calibration, WithoutCapsBothKindsOfBytesCostTheSame) {

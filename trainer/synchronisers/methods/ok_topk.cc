@@ -8,11 +8,11 @@
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
+#include "trainer/synchronisers/entries/entry_code.hh"
+#include "trainer/synchronisers/entries/ok_topk_choice.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/residual.hh"
-#include "trainer/synchronisers/sparse/entry_code.hh"
 #include "trainer/synchronisers/sparse/kept_count.hh"
-#include "trainer/synchronisers/sparse/ok_topk_choice.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 #include "trainer/synchronisers/vectors_option.hh"
 

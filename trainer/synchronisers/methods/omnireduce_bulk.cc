@@ -3,10 +3,10 @@
 
 #include "common/support/options.hh"
 #include "trainer/base/tensor_span.hh"
+#include "trainer/synchronisers/entries/push_pull.hh"
 #include "trainer/synchronisers/kept_entries.hh"
 #include "trainer/synchronisers/messages.hh"
 #include "trainer/synchronisers/sparse/nonzero_blocks.hh"
-#include "trainer/synchronisers/sparse/push_pull.hh"
 #include "trainer/synchronisers/synchroniser.hh"
 
 namespace thinpipe::trainer {

@@ -6,7 +6,7 @@
 #include "trainer/collectives/borrowed.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/synchronisers/adjustable_ratio.hh"
-#include "trainer/synchronisers/sparse/ok_topk_choice.hh"
+#include "trainer/synchronisers/entries/ok_topk_choice.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 
 namespace thinpipe::trainer {

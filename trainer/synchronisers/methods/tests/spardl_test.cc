@@ -7,7 +7,7 @@
 
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
-#include "trainer/synchronisers/sparse/spar_schedule.hh"
+#include "trainer/synchronisers/entries/spar_schedule.hh"
 #include "trainer/synchronisers/tests/conservation.hh"
 
 namespace thinpipe::trainer {

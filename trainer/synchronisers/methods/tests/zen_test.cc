@@ -4,7 +4,7 @@
 #include "trainer/collectives/backends/in_process.hh"
 #include "trainer/collectives/metered.hh"
 #include "trainer/commands/conformance/session.hh"
-#include "trainer/synchronisers/sparse/hashed_owners.hh"
+#include "trainer/synchronisers/entries/hashed_owners.hh"
 
 namespace thinpipe::trainer {
 namespace {

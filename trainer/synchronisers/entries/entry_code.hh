@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "trainer/synchronisers/entries/sparse_entries.hh"
 #include "trainer/synchronisers/sparse/index_code.hh"
-#include "trainer/synchronisers/sparse/sparse_entries.hh"
 
 namespace thinpipe::trainer {
 

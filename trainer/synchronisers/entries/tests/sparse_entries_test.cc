@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/synchronisers/sparse/sparse_entries.hh"
+#include "trainer/synchronisers/entries/sparse_entries.hh"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

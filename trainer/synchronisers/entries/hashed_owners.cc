@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/synchronisers/sparse/hashed_owners.hh"
+#include "trainer/synchronisers/entries/hashed_owners.hh"
 
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/synchronisers/sparse/ok_topk_choice.hh"
+#include "trainer/synchronisers/entries/ok_topk_choice.hh"
 
 #include <algorithm>
 

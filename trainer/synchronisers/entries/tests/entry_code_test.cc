@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/synchronisers/sparse/entry_code.hh"
+#include "trainer/synchronisers/entries/entry_code.hh"
 
 #include <gtest/gtest.h>
 

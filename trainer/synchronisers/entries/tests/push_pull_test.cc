@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer/synchronisers/sparse/push_pull.hh"
+#include "trainer/synchronisers/entries/push_pull.hh"
 
 #include <gtest/gtest.h>
 

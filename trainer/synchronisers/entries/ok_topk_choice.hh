@@ -5,7 +5,7 @@
 
 #include "trainer/base/tensor_map.hh"
 #include "trainer/collectives/collective.hh"
-#include "trainer/synchronisers/sparse/sparse_entries.hh"
+#include "trainer/synchronisers/entries/sparse_entries.hh"
 
 namespace thinpipe::trainer {
 
