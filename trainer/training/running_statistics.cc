@@ -2,6 +2,7 @@
 #include "trainer/training/running_statistics.hh"
 
 #include "trainer/models/batch_normalisation.hh"
+#include "trainer/training/float_buffers.hh"
 
 namespace thinpipe::trainer {
 
@@ -32,7 +33,12 @@ void estimate_running_statistics(Model& model, const std::function<Batch(std::in
   });
   if (normalises) {
     const torch::Device device = model.parameters().front().device();
-    for (std::int64_t i = 0; i < estimation_batches; ++i) model.forward(load(i).to(device).inputs);
+    const FloatBuffers statistics(model);
+    for (std::int64_t i = 0; i < estimation_batches; ++i) {
+      const std::vector<torch::Tensor> before = statistics.copy();
+      model.forward(load(i).to(device).inputs);
+      if (!statistics.are_finite()) statistics.restore(before);
+    }
   }
   model.train();
 }
