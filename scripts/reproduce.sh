@@ -112,7 +112,7 @@ case $figure in
     # The papers' least and usual numbers of workers; all of the experiment takes hours.
     run spardl --only 'vgg16, 6, *'
     run spardl --only 'vgg16, 14, *'
-    show best_peer_table spardl --of spardl 'spardl, 2 teams'
+    show best_peer_table spardl --of spardl 'spardl, 2 teams' 'spardl, u16' 'spardl, 2 teams, u16'
     ;;
   deepreduce)
     run deepreduce
