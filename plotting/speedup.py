@@ -37,7 +37,7 @@ BASELINES = ("dense", "fp16")
 PALE = {"dense": False, "fp16": True}
 ROW_HEIGHT = 0.38
 # Room for a number beyond the last dot, as a share of the axis; and for one with the number of runs that have a speed-up.
-ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 1.3
+ROOM_FOR_NUMBERS, ROOM_FOR_COUNTS = 0.25, 1.7
 
 
 @dataclass(frozen=True)
