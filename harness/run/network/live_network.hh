@@ -100,6 +100,7 @@ class LiveNetwork {
 
   // Returns the fidelity since the network was built; null if no network is emulated. Call it once, after the
   // workers have ended: it lets the cores sleep. Probes the links again, unless the run is being stopped.
+  // more: checks of what the run uses, such as its compute profile.
   Json fidelity(bool probes_again, std::vector<netem::Check> more = {});
 
   // See harness/machine/cpu_pressure.hh; null if no network is emulated. Of the time between begin() and end().

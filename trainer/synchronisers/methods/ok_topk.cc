@@ -154,7 +154,7 @@ class OkTopk : public Synchroniser, public AdjustableRatio {
     const auto k = static_cast<double>(kept_count(options_.ratio, bucket.size));
     const double usual = k / world_size;
     const double gathered = usual + (k - usual) / static_cast<double>(options_.threshold_every);
-    // Of a region. Heads of short indices are in each.
+    // Bytes of one region's message besides its entries, with short indices.
     const double heads = head_bytes(bucket.size, world_size) / world_size;
     const double leaving = world_size - 1;
     const double to_owners = leaving * (bytes_of(k / world_size) + heads);
