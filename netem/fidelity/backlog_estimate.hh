@@ -4,6 +4,7 @@
 #pragma once
 
 #include "netem/kernel/counters.hh"
+#include "netem/topology/link_shape.hh"
 
 namespace thinpipe::netem {
 
@@ -17,6 +18,9 @@ struct BacklogEstimate {
   double backlogged_bytes = 0;  // bytes that the cap passes in that time
   double variance_s2 = 0;       // of backlogged_s
   double backlogged_readings = 0;
+  double idle_s = 0;  // between readings of which neither found a backlog
+  double idle_bytes = 0;
+  double half_idle_s = 0;  // between readings of which one found a backlog
 
   // Adds the time between two readings, in which this was the cap.
   void add(const LinkCounters& from, const LinkCounters& to, double rate_bit_per_s);
@@ -24,9 +28,21 @@ struct BacklogEstimate {
   void add_unknown(const LinkCounters& from, const LinkCounters& to);
   void add(const BacklogEstimate& other);
 
-  // Returns the rate while backlogged, as a share of the cap. Frames that pass without waiting raise it above 1; below
-  // 1, frames waited and were not sent. Needs backlogged_s > 0.
+  // Returns the rate while backlogged, as a share of the cap, if all bytes waited. Frames that pass without waiting
+  // raise it above 1; below 1, frames waited and were not sent. Readings do not find every short backlog, so the bytes
+  // between readings without one must count, or bursts of willing senders would look like a slow shaper. Needs
+  // backlogged_s > 0.
   double rate_of_cap() const { return judged_bytes / backlogged_bytes; }
+
+  // The same if no byte waited between readings without a backlog, and bytes passed as fast in the half of the time
+  // between other readings that counts as without one. If a constant flow below the cap passes beside the bursts that
+  // wait, this is the shaper's rate, and rate_of_cap() is higher. Without time between readings without a backlog, bytes
+  // pass at the given rate.
+  double lowest_rate_of_cap(double idle_bytes_per_s) const;
 };
+
+// Returns whether frames waited all the time between two readings: the first found more waiting than the shape lets
+// pass until the second. The bytes that did pass must not decide, or slow moments would be chosen.
+bool surely_waited(const LinkCounters& from, const LinkCounters& to, const LinkShape& shape);
 
 }  // namespace thinpipe::netem

@@ -13,7 +13,7 @@ namespace thinpipe::netem {
 struct Check {
   std::string name;
   Json asked;
-  Json measured = {};  // null if there was too little traffic to judge; the note has the reason
+  Json measured = {};  // null if the traffic did not allow a judgement; the note has the reason
   bool ok = true;
   std::string note = {};
   std::string rate_of = {};  // the direction whose rate this check judges, if it does

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <functional>
 
 #include <fmt/format.h>
 
@@ -14,11 +15,12 @@ constexpr double lowest_median = 0.98;
 constexpr double lowest_5th_percentile = 0.90;
 constexpr double loss_deviations = 5;  // standard deviations of the share of frames lost
 constexpr double rounding = 0.01;      // of the kernel's clock and of the shape
-// A shaper passes whole segments. Below some 25 Mbit/s few of them fit into a slot.
-constexpr double segments_of_window = 100;
-constexpr double median_step = 1.05;  // factor by which a reading moves the running median
+constexpr double median_step = 1.05;   // factor by which a reading moves the running median
 
-double quantile(std::vector<double> values, double fraction) {
+template <typename Rate>
+double quantile(const std::vector<BacklogEstimate>& windows, double fraction, const Rate& rate) {
+  std::vector<double> values;
+  for (const BacklogEstimate& window : windows) values.push_back(std::invoke(rate, window));
   const auto rank = static_cast<std::ptrdiff_t>(fraction * static_cast<double>(values.size() - 1));
   std::ranges::nth_element(values, values.begin() + rank);
   return values[static_cast<std::size_t>(rank)];
@@ -52,6 +54,7 @@ void RateRecord::add(const LinkCounters& counters) {
       slot_.add_unknown(*last_, counters);
     } else {
       slot_.add(*last_, counters, shape_.rate_bit_per_s);
+      if (surely_waited(*last_, counters, shape_)) sure_slot_.add(*last_, counters, shape_.rate_bit_per_s);
     }
     finish_slot(counters, slot_s);
   }
@@ -84,7 +87,7 @@ void RateRecord::break_off() {
   frame_counts_.add(frame_counts_since_break());
   // Changes may come once per slot, so half a slot must be enough to judge.
   if (last_) finish_slot(*last_, slot_s / 2);
-  slot_ = {};
+  slot_ = sure_slot_ = {};
   first_.reset();
   last_.reset();
 }
@@ -113,75 +116,66 @@ void RateRecord::finish_slot(const LinkCounters& counters, double min_s) {
   const double max_s = slot_.time_s + counters.time_uncertainty_s + slot_first_->time_uncertainty_s;
   max_rate_ratio_ =
       std::max(max_rate_ratio_, slot_.bytes / (shape_.rate_bit_per_s / 8 * max_s + credit_bytes(shape_)));
-  if (slot_.backlogged_s > 0) {
-    slots_.push_back(slot_);
-    all_.add(slot_);
-  }
+  windows_.add_slot(slot_);
+  sure_windows_.add_slot(sure_slot_);
   slot_first_ = counters;
-  slot_ = {};
+  slot_ = sure_slot_ = {};
 }
 
-std::vector<double> RateRecord::window_ratios() const {
-  if (slots_.empty()) return {};
-  // All windows have one length, derived from the whole run. A window that ended as soon as it looked good
-  // would favour readings that overestimate the backlog.
-  const auto slots = static_cast<double>(slots_.size());
-  const double relative_error = window_error * all_.backlogged_s;
-  const double length =
-      std::ceil(std::max({1.0, slot_s * slots / all_.backlogged_s * (1 - rounding),
-                          window_readings * slots / std::max(all_.backlogged_readings, 1.0),
-                          slots * all_.variance_s2 / (relative_error * relative_error),
-                          segments_of_window * segment_bytes_ * slots / all_.backlogged_bytes}));
-  std::vector<double> ratios;
-  BacklogEstimate window;
-  double filled = 0;
-  for (const BacklogEstimate& slot : slots_) {
-    window.add(slot);
-    if (++filled < length) continue;
-    // A window with far less backlog than most is too uncertain.
-    if (window.backlogged_s >= 0.5 * length * all_.backlogged_s / slots) {
-      ratios.push_back(window.rate_of_cap());
+std::vector<Check> RateRecord::rate_checks() const {
+  const std::vector<BacklogEstimate> windows = windows_.windows(segment_bytes_);
+  const std::vector<BacklogEstimate> sure = sure_windows_.windows(segment_bytes_);
+  const BacklogEstimate& all = windows_.all();
+  const double backlogged_s = all.backlogged_s;
+  // If no two readings in a row are without a backlog, bytes may pass as fast as the cap in between.
+  const double idle_bytes_per_s =
+      all.idle_s > 0 ? all.idle_bytes / all.idle_s : all.backlogged_bytes / std::max(backlogged_s, slot_s);
+  const auto lowest_rate_of = [&](const BacklogEstimate& window) {
+    return window.lowest_rate_of_cap(idle_bytes_per_s);
+  };
+  const bool is_sure =
+      sure.size() >= min_windows && sure_windows_.all().backlogged_s >= least_sure_share * backlogged_s;
+  const auto check_of = [&](const char* what, double fraction, double lowest) {
+    Check check{.name = fmt::format("{} while backlogged {}", what, name_),
+                .asked = fmt::format("at least {:.2f} of the cap", lowest)};
+    if (windows.size() < min_windows) {
+      check.note = fmt::format("not judged: {:.2f} s of backlog gave {} windows, but a judgement needs {}",
+                               backlogged_s, windows.size(), min_windows);
+      return check;
     }
-    window = {};
-    filled = 0;
-  }
-  return ratios;
+    double rate = quantile(windows, fraction, &BacklogEstimate::rate_of_cap);
+    if (is_sure) rate = std::min(rate, quantile(sure, fraction, &BacklogEstimate::rate_of_cap));
+    const double lowest_rate = quantile(windows, fraction, lowest_rate_of);
+    if (rate >= lowest && !is_sure && lowest_rate < lowest) {
+      check.note = fmt::format(
+          "not judged: frames that passed without waiting may hide a slow shaper, as the rate is between {:.2f} "
+          "and {:.2f} of the cap",
+          lowest_rate, rate);
+      return check;
+    }
+    check.measured = rounded(rate);
+    check.ok = rate >= lowest;
+    return check;
+  };
+  Check median = check_of("median rate", 0.5, lowest_median);
+  median.rate_of = name_;
+  return {median, check_of("5th percentile of rate", 0.05, lowest_5th_percentile)};
 }
 
 std::vector<Check> RateRecord::checks() const {
   if (name_.empty()) return {};
-  const std::string& name = name_;
-  Check median{.name = "median rate while backlogged " + name,
-               .asked = fmt::format("at least {:.2f} of the cap", lowest_median),
-               .rate_of = name};
-  Check slowest{.name = "5th percentile of rate while backlogged " + name,
-                .asked = fmt::format("at least {:.2f} of the cap", lowest_5th_percentile)};
   const std::uint64_t early_drops = early_drops_ + early_drops_since_up();
-  const std::vector<double> ratios = window_ratios();
-  if (ratios.size() >= min_windows) {
-    const double middle = quantile(ratios, 0.5);
-    const double low = quantile(ratios, 0.05);
-    median.measured = rounded(middle);
-    median.ok = middle >= lowest_median;
-    slowest.measured = rounded(low);
-    slowest.ok = low >= lowest_5th_percentile;
-  } else {
-    median.note = slowest.note =
-        fmt::format("not judged: {:.2f} s of backlog gave {} windows, but a judgement needs {}",
-                    all_.backlogged_s, ratios.size(), min_windows);
-  }
   FrameCounts frame_counts = frame_counts_;
   frame_counts.add(frame_counts_since_break());
-  std::vector<Check> out = {median,
-                            slowest,
-                            {.name = "fastest 100 ms " + name,
-                             .asked = "at most 1 of the cap plus the credit of a pause",
-                             .measured = rounded(max_rate_ratio_),
-                             .ok = max_rate_ratio_ <= 1 + rounding},
-                            {.name = "drops before the queue is full " + name,
-                             .asked = 0,
-                             .measured = early_drops,
-                             .ok = early_drops == 0}};
+  std::vector<Check> out = rate_checks();
+  out.push_back({.name = "fastest 100 ms " + name_,
+                 .asked = "at most 1 of the cap plus the credit of a pause",
+                 .measured = rounded(max_rate_ratio_),
+                 .ok = max_rate_ratio_ <= 1 + rounding});
+  out.push_back({.name = "drops before the queue is full " + name_,
+                 .asked = 0,
+                 .measured = early_drops,
+                 .ok = early_drops == 0});
   if (lossy_) out.push_back(loss_check(frame_counts));
   return out;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "netem/fidelity/backlog_estimate.hh"
+#include "netem/fidelity/backlog_windows.hh"
 #include "netem/fidelity/fidelity.hh"
 #include "netem/kernel/counters.hh"
 #include "netem/topology/link_shape.hh"
@@ -19,6 +20,10 @@ namespace thinpipe::netem {
 // A slow link may be the emulation's fault or a pause of its senders. The backlog distinguishes the two: while frames
 // wait, a faithful shaper sends at its cap. So over any window the rate while backlogged (backlog_estimate.hh) is at
 // least the cap up to the error of the estimate, however short the pauses in the window are.
+//
+// Frames that pass without waiting could hide a slow shaper in this rate. So a rate that is high enough is believed if
+// frames surely waited for at least half of the time and were sent fast enough in it, or if the rate is high enough even
+// without the bytes that may not have waited (BacklogEstimate::lowest_rate_of_cap). Otherwise it is not judged.
 //
 // If the shape changes, each moment is judged by the shape of that moment: the readings before and after a
 // change are never subtracted from each other, and a change ends its slot.
@@ -30,14 +35,13 @@ class RateRecord {
   // machine readings are late when workers compute again, which is when a backlog ends: their moments depend on it.
   static constexpr double late_after_gaps = 3;
 
-  // The run is cut into slots of slot_s. Windows consist of equally many slots with a backlog. A window holds
-  // at least slot_s of backlogged time, window_readings readings with a backlog, and an estimate of that time
-  // with the relative standard error window_error, and enough bytes that a shaper's whole segments hardly matter. An unbroken
-  // backlog gives windows of one slot, unless the cap is low.
-  static constexpr double slot_s = 0.1;
-  static constexpr std::size_t window_readings = 20;
-  static constexpr double window_error = 0.03;
+  // The run is cut into slots of slot_s, and these are joined into windows (backlog_windows.hh). An unbroken backlog
+  // gives windows of one slot, unless the cap is low.
+  static constexpr double slot_s = BacklogWindows::least_backlog_s;
   static constexpr std::size_t min_windows = 10;
+  // The moments in which frames surely waited decide if they are at least this share of the time in which frames waited.
+  // The queue is also deepest when a shaper was late, and a few such moments must not stand for the whole run.
+  static constexpr double least_sure_share = 0.5;
 
   explicit RateRecord(const LinkShape& shape) { set_shape(shape); }
 
@@ -50,8 +54,8 @@ class RateRecord {
   void set_up(bool up);
 
   // Returns the checks of this direction: median and 5th percentile of the rate while backlogged, the fastest
-  // 100 ms, drops by a queue that was not full, and the share of frames lost if the shape asks for loss. With
-  // too few windows the first two have no measurement, and a note says why.
+  // 100 ms, drops by a queue that was not full, and the share of frames lost if the shape asks for loss. Without a
+  // judgement the first two have no measurement, and a note says why.
   std::vector<Check> checks() const;
 
  private:
@@ -82,8 +86,8 @@ class RateRecord {
 
   Check loss_check(const FrameCounts& frame_counts) const;
 
-  // Returns rate while backlogged / cap, for each window.
-  std::vector<double> window_ratios() const;
+  // Returns the checks of the median and the 5th percentile of the rate while backlogged.
+  std::vector<Check> rate_checks() const;
 
   LinkShape shape_;
   bool up_ = true;
@@ -99,10 +103,11 @@ class RateRecord {
   bool lossy_ = false;
   double segment_bytes_ = 0;  // the largest of all shapes
   std::optional<LinkCounters> slot_first_;
-  BacklogEstimate slot_;                // the one being filled
-  std::vector<BacklogEstimate> slots_;  // those with a backlog
-  BacklogEstimate all_;                 // the sum of slots_
-  double max_rate_ratio_ = 0;           // maximum over slots of bytes / the most that the shape allows
+  BacklogEstimate slot_;  // the one being filled
+  BacklogWindows windows_;
+  BacklogEstimate sure_slot_;  // of these, the times in which frames surely waited
+  BacklogWindows sure_windows_;
+  double max_rate_ratio_ = 0;  // maximum over slots of bytes / the most that the shape allows
 };
 
 }  // namespace thinpipe::netem
