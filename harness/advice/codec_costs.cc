@@ -69,6 +69,7 @@ const std::vector<Benchmark>& benchmarks() {
       {"gmc_0.01",
        {{"name", "gmc"},
         {"ratio", 0.01},
+        {"scope", "bucket"},
         {"momentum", 0.9},
         {"sparsifier", "top_k"},
         {"detached", 0},
@@ -80,7 +81,8 @@ const std::vector<Benchmark>& benchmarks() {
         {"scope", "bucket"},
         {"voters", 1}}},
       {"topk_chunked_0.01", {{"name", "topk_chunked"}, {"ratio", 0.01}, {"chunk_size", 64}}},
-      {"spardl_0.01", {{"name", "spardl"}, {"ratio", 0.01}, {"teams", 1}, {"vectors", "dense"}}},
+      {"spardl_0.01",
+       {{"name", "spardl"}, {"ratio", 0.01}, {"teams", 1}, {"vectors", "dense"}, {"indices", "u32"}}},
       {"powersgd", {{"name", "powersgd"}, {"rank", 4}, {"min_compression", 2}}},
       {"demo", {{"name", "demo"}, {"chunk", 64}, {"k", 32}}},
   };
