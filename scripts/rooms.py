@@ -53,7 +53,7 @@ PARTS = {
     ),
     # Rooms within a room.
     "harness/commands": Part(rooms=("options", "."), uses=()),
-    "harness/run": Part(rooms=("network", "."), uses=()),
+    "harness/run": Part(rooms=("network", "script", "."), uses=()),
     "harness/reports": Part(rooms=(".", "comparison"), uses=()),
     "trainer/commands": Part(rooms=("conformance", "planning", "."), uses=()),
     "trainer/datasets": Part(rooms=(".", "images", "text", "partitions"), uses=()),

@@ -8,7 +8,6 @@
 
 #include "common/protocol/full_disk.hh"
 #include "common/support/atomic_file.hh"
-#include "common/support/readable.hh"
 #include "harness/executors/launch_environment.hh"
 #include "harness/executors/script_command.hh"
 #include "harness/executors/worker_inputs.hh"
@@ -26,9 +25,10 @@
 #include "harness/run/network/network_report.hh"
 #include "harness/run/record_builder.hh"
 #include "harness/run/restarts.hh"
+#include "harness/run/run_log.hh"
 #include "harness/run/run_parts.hh"
-#include "harness/run/script_progress.hh"
-#include "harness/run/script_warnings.hh"
+#include "harness/run/script/script_warnings.hh"
+#include "harness/run/script_run.hh"
 #include "netem/preload/preloaded.hh"
 #include "netem/running_network.hh"
 #include "netem/topology/topology_format.hh"
@@ -46,11 +46,12 @@ class RunInProgress {
         folder_(fs::absolute(context.results / run.id)),
         inputs_(run, folder_, context.log_level),
         record_(run, context.experiment, context.limits, describe_program_and_machine()),
+        said_(run, context.progress, record_),
         parts_(run, folder_, !context.capture.links.empty(),
-               [this](const std::string& line) { log_note(line); }),
+               [this](const std::string& line) { said_.note(line); }),
         faults_(run.worker_events),
         restarts_(run.on_worker_failure) {
-    if (run.runs_command()) script_.emplace(run.external_trainer.curve);
+    if (run.runs_command()) script_.emplace(run, record_);
   }
 
   Record execute() {
@@ -70,7 +71,7 @@ class RunInProgress {
     record_.set_provenance("ended_at", utc_now());
     Record written = record_.build(outcome, network_report(), faults_.recorded(), restarts_.recorded());
     parts_.join(written);
-    if (log_) log_outcome(outcome);
+    said_.add(outcome);
     if (recorder_) recorder_->end(written);
     network_.reset();
     fs::remove_all(inputs_.rendezvous());
@@ -79,7 +80,7 @@ class RunInProgress {
     fs::remove(inputs_.stop_file());
     if (!parts_.end(outcome, written)) return written;
     if (written.checkpoint)
-      log_->info("keeps the checkpoint after iteration {}", written.checkpoint->after_iteration);
+      said_.log()->info("keeps the checkpoint after iteration {}", written.checkpoint->after_iteration);
     const LocalPaths local_paths(local_folders(context_.results, run_.folder));
     write_atomically(folder_ / record_name, record_text(local_paths.without(to_json(written))));
     return written;
@@ -91,7 +92,7 @@ class RunInProgress {
     try {
       if (network_) network_->end();
     } catch (const std::exception& error) {
-      if (log_) log_->warn("cannot read the links' final byte counts: {}", error.what());
+      if (said_.log()) said_.log()->warn("cannot read the links' final byte counts: {}", error.what());
     }
   }
 
@@ -104,14 +105,14 @@ class RunInProgress {
                            (parts_.has_earlier() && name == interrupted_folder_name);
       if (!is_kept) fs::remove_all(entry.path());
     }
-    log_ = make_log_to_file(folder_ / "controller.log", context_.log_level);
-    log_->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
+    said_.open(folder_ / "controller.log", context_.log_level);
+    said_.log()->info("run {} of {}: {}", run_.id, context_.experiment, run_.label);
     recorder_.emplace(run_, folder_, context_.event_file,
                       EventRecorder::Recipients{.record = record_,
                                                 .restarts = restarts_,
                                                 .progress = context_.progress,
-                                                .log = log_,
-                                                .note = [this](const std::string& line) { log_note(line); },
+                                                .log = said_.log(),
+                                                .note = [this](const std::string& line) { said_.note(line); },
                                                 .training_begins = [this] { begin(); }});
   }
 
@@ -148,30 +149,39 @@ class RunInProgress {
     if (run_.mode == Mode::live) warn_of_gpus();
     Outcome outcome = attempt();
     while (restarts_.follow(outcome)) {
-      log_outcome(outcome);
-      log_note("restarting: " + outcome.failure->message);
+      said_.add(outcome);
+      said_.note("restarting: " + outcome.failure->message);
       restarts_.begin(*outcome.failure, measured().iterations(), measured().train_time_s(), now_s());
       if (network_) network_->set_back(measured().train_time_s());
       outcome = attempt();
     }
     if (network_) {
       network_->end();
-      for (const netem::LinkCapture& capture : network_->captured()) report(capture);
+      for (const netem::LinkCapture& capture : network_->captured()) said_.add(capture);
       fidelity_ = network_->fidelity(outcome.status == Outcome::Status::completed, checks_of_profile());
     }
-    if (outcome.status == Outcome::Status::completed) warn_of_missed_events();
-    if (cluster_ && outcome.status == Outcome::Status::completed &&
-        !cluster_->measure_after(context_.executor, context_.progress, context_.limits))
-      warn("the network could not be measured after training, so it is not known how steady it was");
-    if (outcome.status == Outcome::Status::completed && !run_.is_replay()) {
-      const auto warning = warn_of_few_evaluations(measured().curve().size(), run_.training->config);
-      if (warning && !measured().curve().empty())
-        warn(*warning);  // a script without a curve has a warning of its own
-    }
-    if (script_ && network_ && outcome.status == Outcome::Status::completed) {
-      for (const std::string& line : script_warnings(run_, *script_, network_->wire_bytes())) warn(line);
-    }
+    if (outcome.status == Outcome::Status::completed) warn_of_what_was_missed();
     return outcome;
+  }
+
+  // Training has ended as planned: says what its results lack.
+  void warn_of_what_was_missed() {
+    if (network_) {
+      for (const netem::NetworkChange& event : network_->missed())
+        said_.warn_of_missed(event.place / "at", trained_s());
+    }
+    for (const WorkerEvent& event : faults_.missed()) said_.warn_of_missed(event.place, trained_s());
+    if (cluster_ && !cluster_->measure_after(context_.executor, context_.progress, context_.limits))
+      said_.warn("the network could not be measured after training, so it is not known how steady it was");
+    // A script without a curve has a warning of its own.
+    if (!run_.is_replay() && !measured().curve().empty()) {
+      if (const auto warning = warn_of_few_evaluations(measured().curve().size(), run_.training->config))
+        said_.warn(*warning);
+    }
+    if (script_ && network_) {
+      for (const std::string& line : script_warnings(run_, script_->progress(), network_->wire_bytes()))
+        said_.warn(line);
+    }
   }
 
   // Returns whether other programs disturbed the measurement of the compute times that a replay uses.
@@ -187,8 +197,9 @@ class RunInProgress {
   void warn_of_disturbed(const Json& device, const char* what) {
     const auto share = others_share_of(device);
     if (share > max_share_of_others) {
-      warn(fmt::format("other programs used {:.0f} % of the machine while {} was measured, so it is too long",
-                       100 * *share, what));
+      said_.warn(
+          fmt::format("other programs used {:.0f} % of the machine while {} was measured, so it is too long",
+                      100 * *share, what));
     }
   }
 
@@ -216,7 +227,7 @@ class RunInProgress {
     inputs_.let_workers_wait();
     if (context_.worker_times) inputs_.let_workers_report_times();
     recorder_->use(*network_, context_.worker_times);
-    log_->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
+    said_.log()->info("built the network {}: {} workers", run_.setting->topology.name, run_.workers);
   }
 
   // Returns how it ended if there is no network to train over.
@@ -226,16 +237,13 @@ class RunInProgress {
       return failed;
     inputs_.use_tree(cluster_->reduction_tree());
     write_atomically(folder_ / "measured-topology.json", netem::to_json(cluster_->topology()).dump(2) + "\n");
-    log_->info("measured the network between {} machines; see measured-topology.json", run_.workers);
+    said_.log()->info("measured the network between {} machines; see measured-topology.json", run_.workers);
     return std::nullopt;
   }
 
   // Runs all workers to their end, from the start or from a checkpoint.
   Outcome attempt() {
-    if (script_) {
-      meeting_ = meeting_at(host(0));
-      script_->start(now_s());
-    }
+    if (script_) script_->start(meeting_at(host(0)), now_s());
     fs::remove_all(inputs_.rendezvous());
     fs::create_directory(inputs_.rendezvous());
     if (cluster_) {
@@ -252,39 +260,19 @@ class RunInProgress {
       for (std::int64_t rank = 0; rank < run_.workers; ++rank) job.workers.push_back(worker(rank));
     }
     const Outcome outcome = context_.executor.execute(
-        job, {.event = [this](std::int64_t rank, const Event& event) { recorder_->add(rank, event); },
-              .output = [this](std::int64_t rank, const std::string& line) { on_output(rank, line); },
-              .report = [this](std::int64_t rank, const std::string& line) { on_report(rank, line); },
-              .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); },
-              .stopping = [this] { log_note("stops with a checkpoint; a second signal stops it at once"); }});
-    return script_ ? end_script(outcome) : outcome;
-  }
-
-  void report(const netem::LinkCapture& capture) {
-    const std::string file = capture.file.filename();
-    log_->info("captured {} frames of {} in {}", capture.counts.frames, capture.link, file);
-    if (!capture.problem.empty()) warn(fmt::format("the capture {} ended early: {}", file, capture.problem));
-    if (capture.counts.missed > 0)
-      warn(fmt::format("the capture {} missed {} frames, because this machine was too busy", file,
-                       capture.counts.missed));
-  }
-
-  // Prints a line on the screen and in the log.
-  void log_note(const std::string& line) const {
-    context_.progress.note(fmt::format("{}: {}", run_.label, line));
-    log_->warn(line);
-  }
-
-  void log_outcome(const Outcome& outcome) const {
-    if (!outcome.failure) {
-      log_->info("the run is {}, after iteration {}", name_of(outcome.status), measured().iterations());
-      return;
-    }
-    const Failure& failure = *outcome.failure;
-    log_->error("{}{}: {}", failure.rank ? fmt::format("worker {}, ", *failure.rank) : "", failure.kind,
-                failure.message);
-    for (const std::string& state : failure.worker_states) log_->info("state of a worker: {}", state);
-    if (outcome.status == Outcome::Status::interrupted) log_note("leaves no checkpoint: " + failure.message);
+        job,
+        {.event = [this](std::int64_t rank, const Event& event) { recorder_->add(rank, event); },
+         .output =
+             [this](std::int64_t rank, const std::string& line) {
+               if (rank == 0) script_->take_line(line, now_s(), *recorder_);
+             },
+         .report =
+             [this](std::int64_t rank, const std::string& line) {
+               if (rank == 0) script_->take_report(line, now_s(), *recorder_);
+             },
+         .tick = [this](WorkerControl& workers, Seconds late) { tick(workers, late); },
+         .stopping = [this] { said_.note("stops with a checkpoint; a second signal stops it at once"); }});
+    return script_ ? script_->end(outcome, now_s(), *recorder_) : outcome;
   }
 
   const netem::Host& host(std::int64_t rank) const {
@@ -299,7 +287,8 @@ class RunInProgress {
   WorkerCommand program(std::int64_t rank) const {
     if (run_.is_replay())
       return inputs_.replaying(rank, host(rank), record_.replayed()->trace_path(), profile_path_);
-    if (script_) return script_worker(run_, rank, host(rank), meeting_, network_interface(rank), folder_);
+    if (script_)
+      return script_worker(run_, rank, host(rank), script_->meeting(), network_interface(rank), folder_);
     return inputs_.training(rank, host(rank));
   }
 
@@ -313,56 +302,9 @@ class RunInProgress {
     return out;
   }
 
-  // The curve is rank 0's.
-  void on_output(std::int64_t rank, const std::string& line) {
-    if (rank == 0) take_script_events(script_->take_line(line, now_s()));
-  }
-
-  void on_report(std::int64_t rank, const std::string& line) {
-    if (rank == 0) take_script_events(script_->take_report(line, now_s()));
-  }
-
-  void take_script_events(const std::vector<Event>& events) {
-    if (!recorder_->has_begun() && script_->has_reported()) begin_script();
-    for (const Event& event : events) recorder_->add(0, event);
-  }
-
-  // Without a report of its start, training began with the workers: links are metered from then on.
-  void begin_script() {
-    // Whatever is scheduled counts from the beginning of training, which only the script knows.
-    if (run_.schedules_anything() && !script_->reported_its_start()) {
-      throw InvalidEvent(
-          "did not report iteration 0 first, from which the times of network_events, rate_trace, "
-          "cross_traffic and worker_events count; call thinpipe.report(iteration=0) when training begins");
-    }
-    script_->reported_its_start() ? recorder_->begin() : recorder_->mark_begun();
-  }
-
-  Outcome end_script(Outcome outcome) {
-    for (const Event& event : script_->finish()) recorder_->add(0, event);
-    if (!script_->libraries().is_null()) record_.set_provenance("libraries", script_->libraries());
-    if (script_->iteration() == 0) record_.set_train_time(script_->elapsed_s(now_s()));
-    if (outcome.status == Outcome::Status::completed && !recorder_->has_begun() &&
-        run_.schedules_anything()) {
-      return {
-          Outcome::Status::failed,
-          Failure{.kind = "protocol",
-                  .rank = 0,
-                  .message = "ended without a report of iteration 0, from which the times of network_events, "
-                             "rate_trace, cross_traffic and worker_events count"}};
-    }
-    return outcome;
-  }
-
   void warn_of_gpus() {
     const auto warning = warn_of_shared_gpus(run_.training->config, std::ssize(visible_gpus()));
-    if (warning) warn(*warning);
-  }
-
-  // Puts a warning into the record, the log and on the screen.
-  void warn(const std::string& warning) {
-    record_.warn(warning);
-    log_note("warning: " + warning);
+    if (warning) said_.warn(*warning);
   }
 
   // Training begins.
@@ -385,37 +327,21 @@ class RunInProgress {
   void tick(WorkerControl& workers, Seconds late) {
     if (network_) {
       for (Json& change : network_->tick(now_s(), late.count())) {
-        log_->info("network event: {}", record_.add_change(std::move(change)).dump());
+        said_.log()->info("network event: {}", record_.add_change(std::move(change)).dump());
       }
       if (const auto use = network_->use_since_last()) recorder_->add_link_use(*use);
     }
     for (const std::string& line :
          faults_.apply_due(now_s(), measured().iterations(), measured().train_time_s(), workers)) {
-      log_->info("worker event, {}", line);
+      said_.log()->info("worker event, {}", line);
     }
     context_.progress.tick();
-  }
-
-  void warn_of_missed_events() const {
-    if (network_) {
-      for (const netem::NetworkChange& event : network_->missed()) warn_of_missed(event.place / "at");
-    }
-    for (const WorkerEvent& event : faults_.missed()) warn_of_missed(event.place);
   }
 
   // Returns how long training took, by the clock that events follow if there are links to meter.
   double trained_s() const {
     const double metered_s = network_ ? network_->measured_s() : 0;
     return metered_s > 0 ? metered_s : measured().train_time_s();
-  }
-
-  void warn_of_missed(const Place& place) const {
-    const InputError warning(place,
-                             fmt::format("is after the end of training, which took {}, so it did not happen; "
-                                         "move it, or train longer",
-                                         format_duration(trained_s())));
-    context_.progress.note(fmt::format("warning: {}", warning.what()));
-    log_->warn(warning.what());
   }
 
   NetworkReport network_report() const {
@@ -434,19 +360,18 @@ class RunInProgress {
   fs::path folder_;
   WorkerInputs inputs_;
   RecordBuilder record_;
+  RunLog said_;
   RunParts parts_;
   std::string profile_path_;              // of a replay
   std::optional<SharedMachine> machine_;  // of a simulation
   Json fidelity_ = nullptr;               // stays null if no network is emulated
   std::optional<LiveNetwork> network_;
   std::optional<ClusterNetwork> cluster_;
-  ClusterRendezvous rendezvous_;          // of the attempt, in a cluster
-  std::optional<ScriptProgress> script_;  // if the workers run one
-  Meeting meeting_;                       // of the script's processes
+  ClusterRendezvous rendezvous_;     // of the attempt, in a cluster
+  std::optional<ScriptRun> script_;  // if the workers run one
   FaultInjector faults_;
   Restarts restarts_;
-  Log log_;                                // none before the folder is prepared
-  std::optional<EventRecorder> recorder_;  // none before either
+  std::optional<EventRecorder> recorder_;  // none before the folder is prepared
 };
 
 }  // namespace

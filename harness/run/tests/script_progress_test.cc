@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/script_progress.hh"
+#include "harness/run/script/script_progress.hh"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "harness/run/script_warnings.hh"
+#include "harness/run/script/script_warnings.hh"
 
 #include <set>
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "harness/plan/run.hh"
-#include "harness/run/script_progress.hh"
+#include "harness/run/script/script_progress.hh"
 
 namespace thinpipe {
 
