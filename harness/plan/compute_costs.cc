@@ -24,6 +24,8 @@ std::optional<ComputeCost> MeasuredCosts::of(const Run& run) {
   for (const char* key : {"model", "dataset", "optimiser", "compute"}) {
     decisive[key] = config.value(key, Json(nullptr));
   }
+  if (Json& optimiser = decisive["optimiser"]; optimiser.is_object())
+    optimiser.erase("learning_rate");  // a step takes the same time whatever it is
   decisive["batch"] = config.value(Json::json_pointer("/training/batch_size_per_worker"), Json(nullptr));
   const auto [entry, is_new] = measured_.try_emplace(decisive.dump());
   if (is_new) {
