@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 
 #include "netem/topology/hops.hh"
 
@@ -50,22 +51,28 @@ Table distances(const Topology& topology, const std::vector<std::vector<int>>& i
   return out;
 }
 
+// Which of the equally near islands the next one is attached to.
+enum class Preference { fewest_attached, nearest_to_first };
+
 // The neighbours of each island in a minimum spanning tree (Prim, "Shortest connection networks", 1957).
-std::vector<std::vector<std::size_t>> spanning_tree(const Table& distance) {
+std::vector<std::vector<std::size_t>> spanning_tree(const Table& distance, Preference preference) {
   std::vector<std::vector<std::size_t>> neighbours(distance.size());
   std::vector<std::size_t> reached = {0};
   std::vector<bool> is_reached(distance.size(), false);
+  std::vector<std::size_t> depths(distance.size(), 0);  // in islands, from the first one
   is_reached[0] = true;
   while (reached.size() < distance.size()) {
     std::tuple<double, std::size_t, std::size_t, std::size_t> best = {infinity, 0, 0, 0};
     for (const std::size_t i : reached) {
+      const std::size_t rank = preference == Preference::fewest_attached ? neighbours[i].size() : depths[i];
       for (std::size_t j = 0; j < distance.size(); ++j) {
-        if (!is_reached[j]) best = std::min(best, {distance[i][j], neighbours[i].size(), i, j});
+        if (!is_reached[j]) best = std::min(best, {distance[i][j], rank, i, j});
       }
     }
-    const auto [unused_distance, unused_degree, i, j] = best;
+    const auto [unused_distance, unused_rank, i, j] = best;
     neighbours[i].push_back(j);
     neighbours[j].push_back(i);
+    depths[j] = depths[i] + 1;
     is_reached[j] = true;
     reached.push_back(j);
   }
@@ -94,8 +101,8 @@ std::vector<Island> from_root(std::size_t root, const std::vector<std::vector<st
   return order;
 }
 
-std::vector<Island> from_best_root(const Table& distance) {
-  const std::vector<std::vector<std::size_t>> neighbours = spanning_tree(distance);
+std::vector<Island> from_best_root(const Table& distance, Preference preference) {
+  const std::vector<std::vector<std::size_t>> neighbours = spanning_tree(distance, preference);
   std::vector<Island> best;
   double best_height = infinity;
   for (std::size_t root = 0; root < distance.size(); ++root) {
@@ -163,6 +170,21 @@ double busiest_s(const Topology& topology, const std::vector<int>& parents) {
   return busiest;
 }
 
+// Returns the delay of the links between the root and the worker that is farthest from it along the tree.
+double deepest_s(const Topology& topology, const std::vector<int>& parents) {
+  const HostPaths paths(topology);
+  double deepest = 0;
+  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
+    double delay_s = 0;
+    for (std::size_t below = rank; parents[below] >= 0; below = static_cast<std::size_t>(parents[below])) {
+      const auto parent = static_cast<std::size_t>(parents[below]);
+      delay_s += impairments_of(paths.between(topology.hosts[below], topology.hosts[parent])).delay_s;
+    }
+    deepest = std::max(deepest, delay_s);
+  }
+  return deepest;
+}
+
 }  // namespace
 
 std::vector<int> reduction_tree_of(const Topology& topology, std::size_t workers) {
@@ -172,10 +194,20 @@ std::vector<int> reduction_tree_of(const Topology& topology, std::size_t workers
     return parents;
   }
   const std::vector<std::vector<int>> islands = ranks_of_islands(topology, workers);
-  const std::vector<Island> order = from_best_root(distances(topology, islands));
-  std::vector<int> shallow = joined(islands, order, workers, binary);
-  std::vector<int> narrow = joined(islands, order, workers, chain);
-  return busiest_s(topology, narrow) < busiest_s(topology, shallow) ? narrow : shallow;
+  const Table distance = distances(topology, islands);
+  std::vector<int> best;
+  std::pair<double, double> least = {infinity, infinity};
+  for (const Preference preference : {Preference::fewest_attached, Preference::nearest_to_first}) {
+    const std::vector<Island> order = from_best_root(distance, preference);
+    for (const TreeShape shape : {binary, chain}) {
+      std::vector<int> parents = joined(islands, order, workers, shape);
+      const std::pair cost = {busiest_s(topology, parents), deepest_s(topology, parents)};
+      if (!best.empty() && cost >= least) continue;
+      least = cost;
+      best = std::move(parents);
+    }
+  }
+  return best;
 }
 
 std::vector<std::int64_t> workers_below(const std::vector<int>& parents) {

@@ -93,6 +93,23 @@ TEST(ReductionTree, CountsTheWorkersOfEachBranch) {
   EXPECT_THAT(workers_below({}), ElementsAre());
 }
 
+// Links of one cap between each two sites: a chain would be no faster, and twice as deep.
+TEST(ReductionTree, AMeshOfSitesIsAStar) {
+  const Topology topology = shipped("sites");
+  const std::vector<int> parents = reduction_tree_of(topology, 8);
+  for (const auto& [hop, count] : crossings(topology, parents)) EXPECT_EQ(count, 1) << hop;
+  const HostPaths paths(topology);
+  for (std::size_t rank = 0; rank < parents.size(); ++rank) {
+    int long_hops = 0;
+    for (std::size_t below = rank; parents[below] >= 0; below = static_cast<std::size_t>(parents[below])) {
+      const auto parent = static_cast<std::size_t>(parents[below]);
+      for (const Hop& hop : paths.between(topology.hosts[below], topology.hosts[parent]))
+        long_hops += hop.link->bottleneck ? 1 : 0;
+    }
+    EXPECT_LE(long_hops, 1) << "worker " << rank;
+  }
+}
+
 // A switch without hosts joins the islands: if all others sent to one worker, its island's link would carry
 // three times the bytes.
 TEST(ReductionTree, IslandsAroundASwitchFormAChain) {
