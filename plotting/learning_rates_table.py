@@ -47,11 +47,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--experiment", type=Path, metavar="FILE", help="the experiment whose methods and learning rates are judged"
     )
+    parser.add_argument(
+        "--together",
+        action="store_true",
+        help="choose one rate per method for all combinations of the other axes, such as models: by the mean of their "
+        "levels, in a table of its own",
+    )
     options = parser.parse_args(arguments)
 
     def make() -> str:
         results = load(options.results, Question.of(options))
-        return table(results, rates_of(options.experiment) if options.experiment else {})
+        return table(results, rates_of(options.experiment) if options.experiment else {}, options.together)
 
     return write_to_destination("learning_rates_table", make, options, *markers_of(options.results))
 
@@ -73,8 +79,11 @@ def rate_in(config: dict[str, Any], otherwise: float | None) -> float | None:
     return config.get("optimiser", {}).get("learning_rate", otherwise)
 
 
-def table(results: Results, used: dict[str, float | None]) -> str:
-    """Returns one table with notes per combination of the other swept axes, then the origin."""
+def table(results: Results, used: dict[str, float | None], together: bool = False) -> str:
+    """Returns one table with notes per combination of the other swept axes, then the origin.
+
+    Together, rates are chosen and judged in one more table, of the means over the combinations.
+    """
     runs = results.runs
     if not all(AXIS in axes for axes in runs.other_axes):
         raise InputError(
@@ -83,16 +92,41 @@ def table(results: Results, used: dict[str, float | None]) -> str:
     target = common_target(results)
     others = [{axis: value for axis, value in axes.items() if axis != AXIS} for axes in runs.other_axes]
     runs = runs.assign(panel=[in_words(each) for each in with_modes(others, runs["mode"])])
-    parts = []
-    for title in sorted(runs.panel.unique(), key=quantity_key):
-        if title:
-            parts.append(f"**{in_markdown(title)}**\n")
-        by_method = runs[runs.panel == title].groupby("method", sort=False)
-        trials = {method: trials_of(each) for method, each in by_method}
-        order = sorted({trial.rate for each in trials.values() for trial in each})
-        parts.append(grid([row(method, each, order, target, used) for method, each in trials.items()]))
-        parts.append("".join(f"{note}\n" for note in notes(trials, target, used)))
-    return "\n".join([*parts, in_markdown(whole_origin(runs)) + "\n"])
+    panels = {
+        title: {method: trials_of(each) for method, each in runs[runs.panel == title].groupby("method", sort=False)}
+        for title in sorted(runs.panel.unique(), key=quantity_key)
+    }
+    if not together:
+        return "\n".join([*(panel(title, each, target, used) for title, each in panels.items()), origin(runs)])
+    parts = [panel(title, each, target, None) for title, each in panels.items()]
+    return "\n".join([*parts, panel("mean of the above", means_of(list(panels.values())), target, used), origin(runs)])
+
+
+def origin(runs: pd.DataFrame) -> str:
+    return in_markdown(whole_origin(runs)) + "\n"
+
+
+def panel(
+    title: str, trials: dict[str, list[Trial]], target: Target, used: dict[str, float | None] | None
+) -> str:
+    """Returns a table, and notes on it; only the levels if what is used is None."""
+    order = sorted({trial.rate for each in trials.values() for trial in each})
+    heading = f"**{in_markdown(title)}**\n\n" if title else ""
+    rows = grid([row(method, each, order, target, used) for method, each in trials.items()])
+    return heading + rows + "".join(["\n", *(f"{note}\n" for note in notes(trials, target, used))])
+
+
+def means_of(panels: Sequence[dict[str, list[Trial]]]) -> dict[str, list[Trial]]:
+    """Returns the mean level of each method and rate that are in all tables; None if it is unknown in one."""
+    means: dict[str, list[Trial]] = {}
+    for method in panels[0]:
+        levels = [{trial.rate: trial.level for trial in each.get(method, [])} for each in panels]
+        means[method] = [
+            Trial(rate, mean_of(pd.Series([each[rate] for each in levels], dtype=float)))
+            for rate in levels[0]
+            if all(rate in each for each in levels)
+        ]
+    return means
 
 
 def trials_of(runs: pd.DataFrame) -> list[Trial]:
@@ -121,13 +155,15 @@ def chosen_of(trials: Sequence[Trial], target: Target) -> Trial | None:
 
 
 def row(
-    method: str, trials: Sequence[Trial], order: Sequence[float], target: Target, used: dict[str, float | None]
+    method: str, trials: Sequence[Trial], order: Sequence[float], target: Target, used: dict[str, float | None] | None
 ) -> dict[str, str]:
     best = best_of(trials, target)
     cells = {"method": method}
     by_rate = {trial.rate: trial for trial in trials}
     for rate in order:
         cells[f"{rate:g}"] = level_text(by_rate[rate], target) if rate in by_rate else UNKNOWN
+    if used is None:
+        return cells
     cells["best"] = UNKNOWN if best is None else f"{best.rate:g}"
     chosen = chosen_of(trials, target)
     cells["chosen"] = UNKNOWN if chosen is None else f"{chosen.rate:g}"
@@ -146,11 +182,11 @@ def rate_text(rate: float | None) -> str:
     return "default" if rate is None else f"{rate:g}"
 
 
-def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float | None]) -> list[str]:
-    lines = [
-        f"Final {target.noun}{'' if target.is_loss else ' in %'} at each learning rate.",
-        f"Chosen: the lowest rate within {'1 %' if target.is_loss else 'one point'} of the best.",
-    ]
+def notes(trials: dict[str, list[Trial]], target: Target, used: dict[str, float | None] | None) -> list[str]:
+    lines = [f"Final {target.noun}{'' if target.is_loss else ' in %'} at each learning rate."]
+    if used is None:
+        return lines
+    lines.append(f"Chosen: the lowest rate within {'1 %' if target.is_loss else 'one point'} of the best.")
     chosen = {method: chosen_of(each, target) for method, each in trials.items()}
     best = {method: best_of(each, target) for method, each in trials.items()}
     at_the_end = [

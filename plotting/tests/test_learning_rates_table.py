@@ -101,6 +101,31 @@ class LearningRatesTableTest(unittest.TestCase):
         finals = [record["curve"][-1]["test_accuracy"] for record in records]
         self.assertEqual([rows_of(each)[0]["0.1"] for each in tables], [f"{100 * final:.1f}" for final in finals])
 
+    def test_together_one_rate_is_chosen_by_the_mean(self) -> None:
+        # Each size has another best rate; the middle one is the best for both.
+        levels = {"8": (0.88, 0.87, 0.80), "16": (0.70, 0.79, 0.80)}
+        records = [
+            run("dense", rate, best, size)
+            for size, of_size in levels.items()
+            for rate, best in zip((0.1, 0.2, 0.4), of_size)
+        ]
+        finals = [records[index]["curve"][-1]["test_accuracy"] for index in (1, 4)]
+        options = ("--together", *self.experiment({"optimiser": {"learning_rate": 0.1}}, {"dense": {}}))
+        first, second, mean = self.made(*records, options=options).split("**")[2::2]
+        for each in (first, second):
+            self.assertEqual(list(rows_of(each)[0]), ["method", "0.1", "0.2", "0.4"])
+            self.assertNotIn("Chosen", each)
+        row = rows_of(mean)[0]
+        self.assertEqual(row["0.2"], f"{50 * sum(finals):.1f}")
+        self.assertEqual((row["best"], row["chosen"], row["used"]), ("0.2", "0.2", "0.1"))
+        self.assertIn("Used with another rate than the chosen one: dense.", mean)
+
+    def test_together_a_failed_run_has_no_mean(self) -> None:
+        failed = failed_record("dense", axes={AXIS: "0.2", "size": "16"}, mode="converge", experiment="convergence")
+        records = [run("dense", rate, 0.8, "8") for rate in (0.1, 0.2)] + [run("dense", 0.1, 0.7, "16"), failed]
+        row = rows_of(self.made(*records, options=("--together",)).split("**")[-1])[0]
+        self.assertEqual((row["0.2"], row["best"]), ("failed", "0.1"))
+
     def test_an_experiment_without_methods_is_wrong_input(self) -> None:
         path = self.folder / "no.json"
         path.write_text("{}")
