@@ -16,8 +16,8 @@ namespace thinpipe {
 inline constexpr int profile_schema_version = 5;
 // Profiles measured before are measured again. At least the version that last added a member; since then, of what is
 // measured: from 5, coding times of a method that exchanges fragments of the model are of the whole model; from 6,
-// workers have the environment that they have in runs.
-inline constexpr int profile_content_version = 6;
+// workers have the environment that they have in runs; from 7, estimates of optimisers have a start time of their own.
+inline constexpr int profile_content_version = 7;
 
 struct ComputeTimes {
   double load_s = 0;                 // until the batch is loaded

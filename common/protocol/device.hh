@@ -3,6 +3,7 @@
 // docs/reference/records.md, devices. Pure.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/support/options.hh"
@@ -21,6 +22,7 @@ struct Device {
   double memory_byte_per_s = 0;
   double memory_efficiency = 0;
   double kernel_s = 0;
+  std::optional<double> update_kernel_s = {};  // of the optimiser's kernels
 
   bool operator==(const Device&) const = default;
 
@@ -42,6 +44,12 @@ struct Device {
     field("memory_efficiency", memory_efficiency,
           Rule{.effect = "fraction of it that kernels reach", .above = 0, .at_most = 1, .required = true});
     field("kernel_s", kernel_s, Rule{.effect = "shortest time of a kernel", .at_least = 0, .required = true});
+    field(
+        "update_kernel_s", update_kernel_s,
+        Rule{
+            .effect =
+                "shortest time of a kernel of the optimiser, which has no backward; null: that of the others",
+            .at_least = 0});
   }
 
   double time_of_kernel_s(double flops, double bytes) const;

@@ -2,6 +2,7 @@
 #include "trainer/commands/estimation.hh"
 
 #include <algorithm>
+#include <optional>
 #include <thread>
 
 #include <unistd.h>
@@ -35,6 +36,15 @@ bool clips_before_exchange(const TrainingConfig& config, const Model& model) {
   return !synchroniser->local_steps() && synchroniser->clipping() == Clipping::local;
 }
 
+// Returns the time of an optimiser's step.
+double step_s(torch::optim::Optimizer& optimiser, const Device& device) {
+  Device updating = device;
+  updating.kernel_s = device.update_kernel_s.value_or(device.kernel_s);
+  const RooflineClock clock(updating);
+  optimiser.step();
+  return clock.elapsed_s();
+}
+
 }  // namespace
 
 Estimation read_estimation_file(const std::string& path) {
@@ -56,23 +66,23 @@ ComputeProfile estimate_profile(const TrainingConfig& config, const Device& devi
   ComputeTimes& times = profile.elapsed;
   times.ready_s.resize(parameters.size());
   double gradient_bytes = 0;
-  const RooflineClock clock(device);
+  std::optional<RooflineClock> clock(device);
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     gradient_bytes += static_cast<double>(parameters[p].nbytes());
     parameters[p].register_hook(
-        [&times, &clock, p](const torch::Tensor&) { times.ready_s[p] = clock.elapsed_s(); });
+        [&times, &clock, p](const torch::Tensor&) { times.ready_s[p] = clock->elapsed_s(); });
   }
   training_loss(config, *model, batch).backward();
-  times.compute_s = clock.elapsed_s();
+  times.compute_s = clock->elapsed_s();
   // Parameters that the loss does not depend on.
   for (std::size_t p = 0; p < parameters.size(); ++p) {
     if (!parameters[p].grad().defined()) times.ready_s[p] = times.compute_s;
   }
   if (clips_before_exchange(config, *model)) std::ranges::fill(times.ready_s, times.compute_s);
-  optimiser->step();
-  times.finish_s = clock.elapsed_s() - times.compute_s;
+  profile.device["flops"] = clock->flops();
+  clock.reset();
+  times.finish_s = step_s(*optimiser, device);
   times.encode_s = times.decode_s = device.time_of_pass_s(passes_of_a_code * gradient_bytes);
-  profile.device["flops"] = clock.flops();
   profile.device["batch_size_per_worker"] = batch_size;
   return profile;
 }

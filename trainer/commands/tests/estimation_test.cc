@@ -75,5 +75,16 @@ TEST(Estimation, CodesAndOptimiserTakePassesOverMemory) {
   EXPECT_GE(times.finish_s, 3 * gradient_bytes / 1e6) << "reads gradient and weight, writes the weight";
 }
 
+TEST(Estimation, StartsOperationsOfTheOptimiserInATimeOfTheirOwn) {
+  Device device = one_gflop;
+  device.kernel_s = 1;
+  const ComputeTimes alike = estimate_profile(small_mlp(), device, 12).elapsed;
+  device.update_kernel_s = 0.25;
+  const ComputeTimes different = estimate_profile(small_mlp(), device, 12).elapsed;
+  EXPECT_EQ(different.compute_s, alike.compute_s);
+  EXPECT_GE(alike.finish_s, 4) << "an operation for each of four parameters";
+  EXPECT_DOUBLE_EQ(different.finish_s, alike.finish_s / 4);
+}
+
 }  // namespace
 }  // namespace thinpipe::trainer
